@@ -46,6 +46,7 @@ import (
 	"slices"
 	"time"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
@@ -400,13 +401,13 @@ type compilation struct {
 	uses    []*use
 	byKey   map[string]*use
 	ops     []tree.Argument
-	stats   []choice.Tensor // the statistics of ops, with the same numbers
-	args    []Arg           // the arguments that ops describe
+	stats   []analysis.Tensor // the statistics of ops, with the same numbers
+	args    []Arg             // the arguments that ops describe
 	nest    *nest
 	// contractions has an element for each term of the normal form. It is nil if the term cannot be
 	// contracted.
 	contractions []*contractedTerm
-	copies       []choice.Chosen     // the copies of operands that were chosen
+	copies       []analysis.Copy     // the copies of operands that were chosen
 	plain        cin.Stmt            // the nest before a schedule changes it
 	sharedWith   *cin.Access         // the operand whose level arrays the result uses, or nil
 	ownArrays    bool                // the result must have its own level arrays
@@ -530,7 +531,7 @@ func (c *compilation) operands() error {
 	c.ops = []tree.Argument{
 		{Name: lhs, Format: u.Result.Format, Type: c.tensor(lhs).Type, PosWidth: u.Result.PosWidth,
 			CrdWidth: u.Result.CrdWidth}}
-	c.stats = []choice.Tensor{{}}
+	c.stats = []analysis.Tensor{{}}
 	u.Args = []Arg{{Tensor: lhs, Format: u.Result.Format}}
 	names := map[string]bool{lhs: true}
 	for _, s := range c.uses {
@@ -550,7 +551,7 @@ func (c *compilation) operands() error {
 			PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth,
 			Rows: s.format.AllDense() && c.request.Target.Kind == CPU &&
 				s.tensor != c.request.Tensors.InPlace}
-		stats := choice.Tensor{NNZ: s.given.NNZ}
+		stats := analysis.Tensor{NNZ: s.given.NNZ}
 		if s.convert {
 			op.PosWidth, op.CrdWidth = convertedWidths(s)
 		} else {

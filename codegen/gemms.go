@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"distaff/codegen/choice"
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 )
 
@@ -115,15 +115,16 @@ func (n *nest) mustStaySerial(f *cin.Forall) bool {
 
 // strategyProducts returns the matrix products that the default strategy has chosen, each with the
 // reason for the choice. It returns nil if the request has a schedule.
-func (c *compilation) strategyProducts() (out []choice.Chosen) {
+func (c *compilation) strategyProducts() (out []analysis.Product) {
 	if c.request.Ask.Schedule != nil {
 		return nil
 	}
 	for _, p := range slices.Concat(c.nest.products, c.nest.gemms) {
-		x := choice.Product(p.inner, fmt.Sprintf(
-			"a product of dense matrices, %d by %d places with %d terms each", p.rows, p.cols, p.terms))
-		if !slices.ContainsFunc(out, func(y choice.Chosen) bool { return x.Order == y.Order }) {
-			out = append(out, x)
+		if !slices.ContainsFunc(out,
+			func(x analysis.Product) bool { return slices.Equal(x.Vars, p.inner) }) {
+			out = append(out, analysis.Product{Vars: p.inner, Why: fmt.Sprintf(
+				"a product of dense matrices, %d by %d places with %d terms each",
+				p.rows, p.cols, p.terms)})
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/choice"
 	"distaff/io/tensor"
 )
@@ -46,9 +47,9 @@ func (c *compilation) layouts() error {
 				return slices.Index(c.unit.Order, u.vars[a]) - slices.Index(c.unit.Order, u.vars[b])
 			})
 			c.copyUse(u, f)
-			c.copies = append(c.copies, choice.Copy(c.useText(u), f.Order, fmt.Sprintf(
-				"a copy, in which the innermost loop, over %s, runs along memory; "+
-					"each value is read about %.0f times", v, times)))
+			c.copies = append(c.copies, analysis.Copy{Access: c.useText(u), Modes: f.Order,
+				Why: fmt.Sprintf("a copy, in which the innermost loop, over %s, runs along memory; "+
+					"each value is read about %.0f times", v, times)})
 		}
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/choice"
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
 	"distaff/codegen/network"
@@ -243,7 +243,7 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 	out, ok := network.Factor{}, true
 	add := func(a *notation.Access) {
 		u := c.byKey[useKey(a)]
-		t := choice.Tensor{Name: u.tensor, Format: u.given.Format, Type: u.given.Type, NNZ: u.given.NNZ,
+		t := analysis.Tensor{Name: u.tensor, Format: u.given.Format, Type: u.given.Type, NNZ: u.given.NNZ,
 			Counts: u.given.Counts}
 		if len(c.normal.Terms) > 1 {
 			if t.Format = u.format; u.convert {
@@ -446,8 +446,8 @@ func (m *contractor) product(x *network.Contraction, order []string) *term {
 
 // intermediates describes the intermediates of all contractions, by name. rest is the number of
 // multiply-adds that go directly to the result.
-func (c *compilation) intermediates() (made map[string]choice.Intermediate, rest float64) {
-	made = map[string]choice.Intermediate{}
+func (c *compilation) intermediates() (made map[string]analysis.Intermediate, rest float64) {
+	made = map[string]analysis.Intermediate{}
 	for _, x := range c.contractions {
 		if x == nil {
 			continue
@@ -455,7 +455,7 @@ func (c *compilation) intermediates() (made map[string]choice.Intermediate, rest
 		rest += x.plan.Root.Products
 		x.plan.Root.Each(func(y *network.Contraction) {
 			if y != x.plan.Root {
-				made[y.Name] = choice.Intermediate{Uses: y.Uses, Added: y.Products, Entries: y.Entries}
+				made[y.Name] = analysis.Intermediate{Uses: y.Uses, Added: y.Products, Entries: y.Entries}
 			}
 		})
 	}

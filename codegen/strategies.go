@@ -5,9 +5,11 @@ import (
 	"errors"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/explicit"
+	"distaff/codegen/footprint"
 	"distaff/codegen/schedule"
 	"distaff/codegen/strategy"
 )
@@ -17,9 +19,11 @@ import (
 func (c *compilation) choose() error {
 	p := c.strategyProblem(c.unit.CIN, c.sharedWith != nil)
 	c.unit.Begun = func(entries int64, threads int, within bool) (kept, pieces int64) {
-		return choice.Begun(p, c.strategy, entries, threads, within)
+		return footprint.InitialResult(p, c.strategy, entries, threads, within)
 	}
-	c.unit.Workspaces = func(threads int) int64 { return choice.SpaceBytes(p, c.strategy, threads) }
+	c.unit.Workspaces = func(threads int) int64 {
+		return footprint.Workspaces(p, c.strategy, threads)
+	}
 	if c.request.Ask.Schedule == nil && c.request.Target.Kind == CPU {
 		c.strategy, c.defaults = choice.Choose(p)
 		return nil
@@ -52,14 +56,14 @@ func (c *compilation) strategyOrders() []choice.Order {
 	return orders
 }
 
-// strategyProblem describes statement s to package choice. shared says that the result uses an
+// strategyProblem describes statement s to the choices. shared says that the result uses an
 // operand's level arrays.
-func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *choice.Problem {
-	p := &choice.Problem{
-		Products: c.strategyProducts(), Layouts: c.copies,
+func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *analysis.Problem {
+	p := &analysis.Problem{
+		Products: c.strategyProducts(), Copies: c.copies,
 		Stmt: s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared),
 		Exact: c.request.Tensors.Exact, Result: c.request.resultName(),
-		Target: choice.Target{
+		Target: analysis.Target{
 			LongRow:       cmp.Or(c.request.Target.LongRow, DefaultLongRow),
 			ChunkWork:     cmp.Or(c.request.Target.ChunkWork, DefaultChunkWork),
 			FarBytes:      cmp.Or(c.request.Target.FarBytes, DefaultFarBytes),

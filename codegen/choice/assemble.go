@@ -3,6 +3,7 @@ package choice
 import (
 	"strings"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -26,27 +27,27 @@ var Assemble = &Choice{
 		{Kind: WordParam, Words: []string{"Append", "Insert"}},
 		{Kind: WordParam, Words: []string{"true", "false"}, Optional: true}},
 	Meaning: "builds a sparse result in one or two passes",
-	Mark: func(f *facts, o Order) (cin.Stmt, error) {
-		if f.problem.Target.GPU && !o.Inserts() && f.appended() {
+	Mark: func(f *analysis.Facts, o Order) (cin.Stmt, error) {
+		if f.Problem.Target.GPU && !o.Inserts() && isAppended(f) {
 			return nil, refused(1,
 				"got Append, want Insert: on a GPU, a result with compressed levels must be "+
 					"counted before it is written")
 		}
-		return f.body, nil
+		return f.Body, nil
 	},
-	Always: func(f *facts, _ *strategy.Value) []Chosen {
-		if f.problem.Assembly != strategy.Append {
+	Always: func(f *analysis.Facts, _ *strategy.Value) []Chosen {
+		if f.Problem.Assembly != strategy.Append {
 			return nil
 		}
-		return []Chosen{{Order: Order{Name: f.resultName(), Word: "Append"},
+		return []Chosen{{Order: Order{Name: f.ResultName(), Word: "Append"},
 			Why: "one pass: its arrays grow, and chunks of it are joined"}}
 	},
-	Decides: func(*facts, Order) string { return "" },
+	Decides: func(*analysis.Facts, Order) string { return "" },
 }
 
 // Inserts reports whether an instruction of Assemble asks for two passes.
 func (o Order) Inserts() bool { return strings.HasPrefix(o.Word, "Insert") }
 
-// appended reports whether the result is built in order: it has compressed levels and does not
+// isAppended reports whether the result is built in order: it has compressed levels and does not
 // share them with an operand.
-func (f *facts) appended() bool { return !f.shared() && !f.result.Format.AllDense() }
+func isAppended(f *analysis.Facts) bool { return !f.SharesLevels() && !f.Result.Format.AllDense() }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -25,30 +26,31 @@ type Choice struct {
 	First bool
 	// Early is true if a parallelize before the command is applied after it.
 	Early bool
-	// Takes reports whether a command with this name and these arguments is of this choice. nil means
-	// any arguments. Of several choices with one name, the first one that takes the arguments counts.
+	// Takes reports whether a command with this name and these arguments is of this choice. nil
+	// means any arguments. Of several choices with one name, the first one that takes the arguments
+	// counts.
 	Takes func(args []string) bool
-	// Mark returns the statement's body (facts.body) with the order on its loops, or an error that
+	// Mark returns the statement's body (Facts.Body) with the order on its loops, or an error that
 	// says why the loops cannot have it. If Mark is nil, the order changes no loops.
-	Mark func(f *facts, o Order) (cin.Stmt, error)
+	Mark func(f *analysis.Facts, o Order) (cin.Stmt, error)
 	// AtEnd returns an error if the loops cannot have the order after all commands of the schedule.
 	// AtEnd may be nil.
-	AtEnd func(f *facts, o Order) error
+	AtEnd func(f *analysis.Facts, o Order) error
 	// Default returns the instructions of the default schedule, with reasons. v already follows the
 	// instructions of all choices before this one in Choices. Default may be nil.
-	Default func(f *facts, v *strategy.Value) []Chosen
+	Default func(f *analysis.Facts, v *strategy.Value) []Chosen
 	// Always returns further instructions of the default schedule. A schedule of the user also
 	// follows each of them, unless it decides the same thing itself. Always may be nil.
-	Always func(f *facts, v *strategy.Value) []Chosen
+	Always func(f *analysis.Facts, v *strategy.Value) []Chosen
 	// Follow changes v as the instruction o says, or returns an error that says why this is
 	// impossible. Follow may be nil.
-	Follow func(f *facts, v *strategy.Value, o Order) error
+	Follow func(f *analysis.Facts, v *strategy.Value, o Order) error
 	// Decides returns a key of the decision that an instruction makes. If two instructions have the
 	// same key, the later one counts. Decides may be nil if Always and Made are nil.
-	Decides func(f *facts, o Order) string
+	Decides func(f *analysis.Facts, o Order) string
 	// Made returns the instructions that describe the finished strategy v. If Made is nil, these
 	// are the instructions that Default and Always returned.
-	Made func(f *facts, v *strategy.Value) []Chosen
+	Made func(f *analysis.Facts, v *strategy.Value) []Chosen
 	// Off returns the instruction that undoes o, which Always returned. If Off is nil, a schedule
 	// cannot undo o.
 	Off func(o Order) Order
@@ -94,17 +96,17 @@ func (c *Choice) Args() (least, most int) {
 // the statement after the instruction was applied to its loops. p is the problem with the
 // statement, and before has the instructions of the preceding commands. Give returns a Fault if an
 // argument is wrong. Any other error says why the instruction cannot be followed.
-func (c *Choice) Give(p *Problem, before []Order, args []string) (Order, cin.Stmt, error) {
-	f := newFacts(p)
+func (c *Choice) Give(p *analysis.Problem, before []Order, args []string) (Order, cin.Stmt, error) {
+	f := analysis.New(p)
 	o, err := c.read(f, args)
 	if err != nil || c.Mark == nil {
-		return o, f.body, cmp.Or(err, Check(p, before, o))
+		return o, f.Body, cmp.Or(err, Check(p, before, o))
 	}
 	body, err := c.Mark(f, o)
 	if err != nil {
 		return o, nil, err
 	}
 	marked := *p
-	marked.Stmt = f.with(body)
+	marked.Stmt = f.With(body)
 	return o, body, Check(&marked, before, o)
 }

@@ -3,6 +3,7 @@ package choice
 import (
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -14,9 +15,9 @@ var Choices = []*Choice{Temporaries, Assemble, Layout, Count, Unroll, Gallop, Me
 
 // Choose returns the default strategy of a statement, and the instructions that it follows, in the
 // order of a default schedule.
-func Choose(p *Problem) (*strategy.Value, []Chosen) {
-	f := newFacts(p)
-	v, always := f.plain()
+func Choose(p *analysis.Problem) (*strategy.Value, []Chosen) {
+	f := analysis.New(p)
+	v, always := plain(f)
 	made := make([][]Chosen, len(Choices))
 	for k, c := range Choices {
 		if c.Default != nil {
@@ -41,11 +42,11 @@ func (e *Refusal) Error() string { return e.Why.Error() }
 // (Choice.Always). Its workspaces have their default forms, the result has its default capacity,
 // and loops that append to the result are divided into chunks by default. Everything else has the
 // simplest form. An error is a *Refusal.
-func Follow(p *Problem, orders []Order) (*strategy.Value, []Chosen, error) {
-	f := newFacts(p)
-	v, always := f.plain()
-	for _, l := range f.parallel() {
-		if f.grows() && !sums(l) {
+func Follow(p *analysis.Problem, orders []Order) (*strategy.Value, []Chosen, error) {
+	f := analysis.New(p)
+	v, always := plain(f)
+	for _, l := range f.Parallel() {
+		if f.Grows() && !analysis.IsSum(l) {
 			v.At(l).Cut, _ = cutOf(f, l)
 		}
 	}
@@ -64,12 +65,12 @@ func Follow(p *Problem, orders []Order) (*strategy.Value, []Chosen, error) {
 
 // Check returns an error that says why the instruction o cannot be followed after the instructions
 // in before. It returns nil if o can be followed, or if an instruction in before cannot.
-func Check(p *Problem, before []Order, o Order) error {
+func Check(p *analysis.Problem, before []Order, o Order) error {
 	if o.Choice.Follow == nil {
 		return nil
 	}
-	f := newFacts(p)
-	v, _ := f.plain()
+	f := analysis.New(p)
+	v, _ := plain(f)
 	for _, b := range before {
 		if follow(f, v, b) != nil {
 			return nil // the caller has refused that order, or will do so
@@ -80,15 +81,15 @@ func Check(p *Problem, before []Order, o Order) error {
 
 // CheckAtEnd returns an error if the final loops do not allow the instruction o. It is called after
 // all commands have been applied.
-func CheckAtEnd(p *Problem, o Order) error {
+func CheckAtEnd(p *analysis.Problem, o Order) error {
 	if o.Choice.AtEnd == nil {
 		return nil
 	}
-	return o.Choice.AtEnd(newFacts(p), o)
+	return o.Choice.AtEnd(analysis.New(p), o)
 }
 
 // follow makes v follow the instruction o.
-func follow(f *facts, v *strategy.Value, o Order) error {
+func follow(f *analysis.Facts, v *strategy.Value, o Order) error {
 	if o.Choice.Follow == nil {
 		return nil
 	}
@@ -97,14 +98,14 @@ func follow(f *facts, v *strategy.Value, o Order) error {
 
 // plain returns the part of the default strategy that does not depend on the schedule's
 // instructions. always[k] lists the instructions of choice Choices[k] that this part follows.
-func (f *facts) plain() (v *strategy.Value, always [][]Chosen) {
-	v = &strategy.Value{Stmt: f.stmt, Loops: map[*cin.Forall]*strategy.Loop{},
+func plain(f *analysis.Facts) (v *strategy.Value, always [][]Chosen) {
+	v = &strategy.Value{Stmt: f.Stmt, Loops: map[*cin.Forall]*strategy.Loop{},
 		Tiles:  map[cin.Stmt]int64{},
 		Spaces: map[string]strategy.Space{}, Trips: map[string]int64{}, Lanes: map[string]bool{},
 		Predicated: map[string]bool{}, Windowed: map[string]bool{}, OneBody: map[string]bool{},
-		CrdWidth: f.crdWidths(), Weight: weights(f), PerThread: chunksPerThread,
-		CachedPartials: f.problem.Target.FarBytes, Result: capacity(f)}
-	f.spaces = v.Spaces
+		CrdWidth: f.CrdWidths(), Weight: weights(f), PerThread: chunksPerThread,
+		CachedPartials: f.Problem.Target.FarBytes, Result: capacity(f)}
+	f.Spaces = v.Spaces
 	defaultSpaces(f)
 	v.Unrolled = unrolled(f)
 	always = make([][]Chosen, len(Choices))
@@ -118,7 +119,7 @@ func (f *facts) plain() (v *strategy.Value, always [][]Chosen) {
 
 // take makes v follow the instructions in list, which are default instructions of choice c. It
 // returns list after setting the choice of each instruction to c.
-func take(f *facts, v *strategy.Value, c *Choice, list []Chosen) []Chosen {
+func take(f *analysis.Facts, v *strategy.Value, c *Choice, list []Chosen) []Chosen {
 	for k := range list {
 		list[k].Order.Choice, list[k].Minor = c, list[k].Minor || c.Minor
 		if err := follow(f, v, list[k].Order); err != nil {
@@ -131,7 +132,7 @@ func take(f *facts, v *strategy.Value, c *Choice, list []Chosen) []Chosen {
 // describe returns the instructions that v follows although no command gave them. made[k] lists
 // these instructions for the choice Choices[k]. If a choice has a function Made, the result of this
 // function is used instead.
-func describe(f *facts, v *strategy.Value, made [][]Chosen) (list []Chosen) {
+func describe(f *analysis.Facts, v *strategy.Value, made [][]Chosen) (list []Chosen) {
 	for k, c := range Choices {
 		if c.Made != nil {
 			made[k] = c.Made(f, v)
@@ -146,11 +147,11 @@ func describe(f *facts, v *strategy.Value, made [][]Chosen) (list []Chosen) {
 
 // SharedSpaces reports for each workspace whether threads may fill it together. They may if it is
 // an array or has marks, and if enough values are added to it.
-func SharedSpaces(p *Problem) map[string]bool {
-	f, out := newFacts(p), map[string]bool{}
-	v, _ := f.plain()
+func SharedSpaces(p *analysis.Problem) map[string]bool {
+	f, out := analysis.New(p), map[string]bool{}
+	v, _ := plain(f)
 	for name, s := range v.Spaces {
-		out[name] = s.Shared() && f.problem.Intermediates[name].Shared()
+		out[name] = s.Shared() && MayShare(f.Problem.Intermediates[name])
 	}
 	return out
 }

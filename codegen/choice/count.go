@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -20,14 +21,14 @@ var Count = &Choice{
 	Follow:  followCount,
 }
 
-func followCount(f *facts, v *strategy.Value, o Order) error {
+func followCount(f *analysis.Facts, v *strategy.Value, o Order) error {
 	x := o.Loop.Var
 	switch {
-	case !slices.Contains(f.problem.Exact, x):
+	case !slices.Contains(f.Problem.Exact, x):
 		return fmt.Errorf("the loop over %s must run over all coordinates, but blocks divide its range", x)
-	case f.problem.Sizes[x] != o.N:
+	case f.Problem.Sizes[x] != o.N:
 		return fmt.Errorf("got %[3]d, want the number of coordinates of %[1]s: %[2]d",
-			x, f.problem.Sizes[x], o.N)
+			x, f.Problem.Sizes[x], o.N)
 	}
 	v.Trips[x] = o.N
 	return nil
@@ -50,11 +51,11 @@ const (
 
 // longestTrip returns the largest trip count of the loop over v for which it is worth compiling the
 // count into the code as a constant. sums is true if the statement sums over some variable.
-func longestTrip(f *facts, v string, sums bool) int64 {
+func longestTrip(f *analysis.Facts, v string, sums bool) int64 {
 	switch {
-	case f.problem.Target.GPU:
+	case f.Problem.Target.GPU:
 		return longest
-	case !slices.Contains(f.vars, v):
+	case !slices.Contains(f.Vars, v):
 		return longestSummed
 	case sums:
 		return longestKept
@@ -66,27 +67,27 @@ func longestTrip(f *facts, v string, sums bool) int64 {
 // leaf. Only variables in Exact are considered. Their loops must be short and must read consecutive
 // memory: the variable indexes only dense levels, and at least one of them is the last level of its
 // tensor.
-func defaultCounts(f *facts, _ *strategy.Value) (out []Chosen) {
+func defaultCounts(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
 	summed := false
-	cin.Accesses(f.stmt, func(a *cin.Access) {
+	cin.Accesses(f.Stmt, func(a *cin.Access) {
 		summed = summed || slices.ContainsFunc(a.Vars,
-			func(v string) bool { return !slices.Contains(f.vars, v) })
+			func(v string) bool { return !slices.Contains(f.Vars, v) })
 	})
 	short, last := map[string]bool{}, map[string]bool{}
-	for _, v := range f.problem.Exact {
-		n := f.problem.Sizes[v]
+	for _, v := range f.Problem.Exact {
+		n := f.Problem.Sizes[v]
 		short[v] = n >= shortest && n <= longestTrip(f, v, summed)
 	}
-	for _, x := range append(f.operands(f.stmt), &operand{t: f.result, vars: f.vars}) {
-		for l, v := range x.vars {
-			if !x.t.caps(l).CanLocate() {
+	for _, x := range append(f.Operands(f.Stmt), &analysis.Operand{Tensor: f.Result, Vars: f.Vars}) {
+		for l, v := range x.Vars {
+			if !x.Tensor.Kind(l).CanLocate() {
 				short[v] = false
 			}
-			last[v] = last[v] || l == len(x.vars)-1
+			last[v] = last[v] || l == len(x.Vars)-1
 		}
 	}
 	for _, v := range slices.Sorted(maps.Keys(short)) {
-		if n := f.problem.Sizes[v]; short[v] && last[v] {
+		if n := f.Problem.Sizes[v]; short[v] && last[v] {
 			out = append(out, Chosen{Order: Order{N: n}.of(v),
 				Why: fmt.Sprintf(
 					"%s has %d coordinates, and all levels that it indexes are dense", v, n)})

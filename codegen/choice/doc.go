@@ -8,6 +8,8 @@
 // strategy consists of instructions with reasons. It is made by following these instructions, as a
 // schedule of the user is.
 //
+// Choices read the statement, its formats and statistics from analysis.Facts.
+//
 // The choices:
 //
 //	temporaries.go  temporaries for sums
@@ -37,13 +39,10 @@
 //	choice.go      what a choice is
 //	order.go       instructions and their parameters: reading and printing
 //	choose.go      the table; the default strategy, and the strategy of a schedule
-//	problem.go     the input of a choice: the statement, formats, statistics, the target
 //	grid.go        the rules of a GPU's units
-//	loops.go       the variables that the loops of a schedule determine
 //	inorder.go     the default workspaces: filled in order, everywhere, or by a schedule's precompute
 //	workspaces.go  the default workspaces: places, lists of terms; the capacity of a result
 //	hashrows.go    hash tables that store a row of values for each key
 //	termrows.go    lists of terms that each add a row
 //	positional.go  workspaces with a place for each position of a tile
-//	spacebytes.go  memory of workspaces
 package choice

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/forms"
 	"distaff/codegen/strategy"
@@ -28,14 +29,14 @@ var Fetch = &Choice{
 	Meaning: "fetches rows of T into caches, N entries ahead",
 	CPUOnly: "rows are fetched into a CPU's caches",
 	Minor:   true,
-	Always: func(f *facts, _ *strategy.Value) []Chosen {
-		if f.problem.Target.GPU {
+	Always: func(f *analysis.Facts, _ *strategy.Value) []Chosen {
+		if f.Problem.Target.GPU {
 			return nil
 		}
 		return append(farRows(f), streamed(f)...)
 	},
 	Follow: followFetch,
-	Decides: func(f *facts, o Order) string {
+	Decides: func(f *analysis.Facts, o Order) string {
 		a, _ := fetchedAccess(f, o.Name)
 		return a.Key() + " " + o.Loop.Var
 	},
@@ -43,16 +44,16 @@ var Fetch = &Choice{
 }
 
 // fetchedAccess returns the access that text names: the result's, or an operand's.
-func fetchedAccess(f *facts, text string) (*cin.Access, error) {
-	a := cin.Target(f.stmt)
-	if text == a.Key() || text == a.Name && f.tensor(a.Name) == nil {
+func fetchedAccess(f *analysis.Facts, text string) (*cin.Access, error) {
+	a := cin.Target(f.Stmt)
+	if text == a.Key() || text == a.Name && f.Tensor(a.Name) == nil {
 		return a, nil
 	}
-	a, _, err := f.access(text)
+	a, _, err := f.Access(text)
 	return a, err
 }
 
-func followFetch(f *facts, v *strategy.Value, o Order) error {
+func followFetch(f *analysis.Facts, v *strategy.Value, o Order) error {
 	a, err := fetchedAccess(f, o.Name)
 	switch n := max(o.N, o.Far); {
 	case err != nil:
@@ -66,12 +67,12 @@ func followFetch(f *facts, v *strategy.Value, o Order) error {
 			o.Far, o.N)
 	}
 	how := strategy.Prefetch{Key: a.Key(), Var: o.Loop.Var, Ahead: o.N, Far: o.Far, Lines: -1}
-	eachSelectedRow(f, func(b *cin.Access, t *Tensor, u string, row int64, _ float64) {
+	eachSelectedRow(f, func(b *cin.Access, t *analysis.Tensor, u string, row int64, _ float64) {
 		if b.Key() == how.Key && u == how.Var {
 			how.Lines = lines(row, t.Type)
 		}
 	})
-	eachStream(f, func(b *cin.Access, _ *Tensor, u string) {
+	eachStream(f, func(b *cin.Access, _ *analysis.Tensor, u string) {
 		if b.Key() == how.Key && u == how.Var && o.Far == 0 {
 			how.Lines = 0
 		}
@@ -141,7 +142,9 @@ const (
 )
 
 // isFar reports whether most of the given number of bytes are outside a core's caches.
-func isFar(f *facts, bytes float64) bool { return bytes >= 2*float64(f.problem.Target.FarBytes) }
+func isFar(f *analysis.Facts, bytes float64) bool {
+	return bytes >= 2*float64(f.Problem.Target.FarBytes)
+}
 
 // prefetchLines is the largest number of lines of a row that are fetched ahead.
 const prefetchLines = 8
@@ -160,16 +163,16 @@ func lines(n int64, t tensor.Type) int64 {
 // mappedFetch returns how the blocks of values of a Mapped result are prefetched: like rows that do
 // not stay in a core's caches. Blocks that are shorter than a cache line are not prefetched. They
 // are far from one another in memory, so most of each prefetched line would be unused.
-func mappedFetch(f *facts) (p strategy.Prefetch) {
+func mappedFetch(f *analysis.Facts) (p strategy.Prefetch) {
 	n := int64(1)
-	for _, v := range f.vars[f.deep+1:] {
-		n = min(n*f.problem.Sizes[v], prefetchLines*strategy.CacheLine)
+	for _, v := range f.Vars[f.LastCompressed+1:] {
+		n = min(n*f.Problem.Sizes[v], prefetchLines*strategy.CacheLine)
 	}
-	if f.problem.Assembly != strategy.Mapped || n < strategy.CacheLine/f.result.Type.Size() {
+	if f.Problem.Assembly != strategy.Mapped || n < strategy.CacheLine/f.Result.Type.Size() {
 		return strategy.Prefetch{}
 	}
-	p.Ahead, p.Lines = nearAhead, lines(n, f.result.Type)
-	if far, _ := f.problem.Target.Forms.Of(forms.FarRows); far > nearAhead {
+	p.Ahead, p.Lines = nearAhead, lines(n, f.Result.Type)
+	if far, _ := f.Problem.Target.Forms.Of(forms.FarRows); far > nearAhead {
 		p.Far = far
 	}
 	return p
@@ -179,18 +182,19 @@ func mappedFetch(f *facts) (p strategy.Prefetch) {
 // result without sparse levels. A row consists of the values along the last level. v is the
 // variable of the level above, which selects a row. row is the number of values in a row, and bytes
 // is the size of all rows together.
-func eachSelectedRow(f *facts,
-	fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
-	list := f.operands(f.stmt)
-	if f.problem.Assembly == strategy.Dense {
-		list = append(list, &operand{access: cin.Target(f.stmt), t: f.result, vars: f.vars})
+func eachSelectedRow(f *analysis.Facts,
+	fn func(a *cin.Access, t *analysis.Tensor, v string, row int64, bytes float64)) {
+	list := f.Operands(f.Stmt)
+	if f.Problem.Assembly == strategy.Dense {
+		list = append(list,
+			&analysis.Operand{Access: cin.Target(f.Stmt), Tensor: f.Result, Vars: f.Vars})
 	}
 	for _, x := range list {
-		k, t, vars := x.t.order()-2, x.t, x.vars
-		if k >= 0 && t.caps(k).CanLocate() && t.caps(k+1).CanLocate() && vars[k] != vars[k+1] {
-			row := f.problem.Sizes[vars[k+1]]
-			fn(x.access, t, vars[k], row,
-				float64(f.problem.Sizes[vars[k]])*float64(row)*float64(t.Type.Size()))
+		k, t, vars := x.Tensor.Order()-2, x.Tensor, x.Vars
+		if k >= 0 && t.Kind(k).CanLocate() && t.Kind(k+1).CanLocate() && vars[k] != vars[k+1] {
+			row := f.Problem.Sizes[vars[k+1]]
+			fn(x.Access, t, vars[k], row,
+				float64(f.Problem.Sizes[vars[k]])*float64(row)*float64(t.Type.Size()))
 		}
 	}
 }
@@ -200,15 +204,15 @@ func eachSelectedRow(f *facts,
 // prefetched rows (rowsBetween), and rows of sparse matrices that another operand selects. A row of
 // the first two kinds is not prefetched if a coordinate of the outermost level selects it, because
 // such rows are read in order and rarely.
-func farRows(f *facts) (out []Chosen) {
-	values, farWhy := f.problem.Target.Forms.Of(forms.FarRows)
-	lastLevel, lastLevelWhy := f.problem.Target.Forms.Of(forms.LastLevelRows)
+func farRows(f *analysis.Facts) (out []Chosen) {
+	values, farWhy := f.Problem.Target.Forms.Of(forms.FarRows)
+	lastLevel, lastLevelWhy := f.Problem.Target.Forms.Of(forms.LastLevelRows)
 	// all is the size in bytes of all selected rows. each is the number of rows that each stored
 	// value selects.
 	all, each := 0.0, 0.0
 	picked := func(fn func(a *cin.Access, v string, bytes, each float64)) {
-		eachSelectedRow(f, func(a *cin.Access, t *Tensor, v string, _ int64, bytes float64) {
-			if n := positions(f, v); n > 0 && (t != f.result || isScattered(f, v)) {
+		eachSelectedRow(f, func(a *cin.Access, t *analysis.Tensor, v string, _ int64, bytes float64) {
+			if n := positions(f, v); n > 0 && (t != f.Result || isScattered(f, v)) {
 				fn(a, v, bytes, n)
 			}
 		})
@@ -217,7 +221,7 @@ func farRows(f *facts) (out []Chosen) {
 		all += bytes
 		each += n
 	})
-	far := float64(f.problem.Target.FarBytes)
+	far := float64(f.Problem.Target.FarBytes)
 	if values == 0 {
 		return nil
 	}
@@ -228,7 +232,7 @@ func farRows(f *facts) (out []Chosen) {
 		if all < far || bytes < min(far, nearBytes) {
 			return
 		}
-		o, why := Order{Name: f.short(a.Key()), N: near(nearAhead, n)}.of(v), farWhy
+		o, why := Order{Name: f.ShortName(a.Key()), N: near(nearAhead, n)}.of(v), farWhy
 		switch k := int64(math.Round(float64(values) * n)); {
 		case !isFar(f, bytes):
 		case lastLevel == forms.LastLevelAhead && bytes < lastLevelCaches*far:
@@ -243,7 +247,7 @@ func farRows(f *facts) (out []Chosen) {
 	out = append(out, rowsBetween(f, out)...)
 	eachSelectedMatrix(f, func(a *cin.Access, v string, bytes float64) {
 		if bytes >= far {
-			out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), N: segmentAhead}.of(v),
+			out = append(out, Chosen{Order: Order{Name: f.ShortName(a.Key()), N: segmentAhead}.of(v),
 				Why: fmt.Sprintf("rows of %s take %s, and a core's caches hold %s", a.Key(),
 					size(bytes), size(far))})
 		}
@@ -254,14 +258,14 @@ func farRows(f *facts) (out []Chosen) {
 // rowsBetween returns the instructions to prefetch rows of operands that are read in their storage
 // order, while inner loops read other rows. others has the instructions that prefetch these other
 // rows.
-func rowsBetween(f *facts, others []Chosen) (out []Chosen) {
-	eachSelectedRow(f, func(a *cin.Access, t *Tensor, v string, _ int64, bytes float64) {
+func rowsBetween(f *analysis.Facts, others []Chosen) (out []Chosen) {
+	eachSelectedRow(f, func(a *cin.Access, t *analysis.Tensor, v string, _ int64, bytes float64) {
 		n := perCoordinate(f, v)
-		if t == f.result || positions(f, v) > 0 || n == 0 || n > shortSegment || !isFar(f, bytes) ||
+		if t == f.Result || positions(f, v) > 0 || n == 0 || n > shortSegment || !isFar(f, bytes) ||
 			!enclosesPrefetch(f, v, others) {
 			return
 		}
-		out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), Far: walkedAhead}.of(v),
+		out = append(out, Chosen{Order: Order{Name: f.ShortName(a.Key()), Far: walkedAhead}.of(v),
 			Why: fmt.Sprintf(
 				"rows of %s are read in order, for %.1f entries each, so that only the others "+
 					"are fetched ahead", a.Key(), n)})
@@ -271,8 +275,8 @@ func rowsBetween(f *facts, others []Chosen) (out []Chosen) {
 
 // enclosesPrefetch reports whether the loop over v is outermost and contains a loop in which one of
 // the instructions in fetched prefetches.
-func enclosesPrefetch(f *facts, v string, fetched []Chosen) (found bool) {
-	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
+func enclosesPrefetch(f *analysis.Facts, v string, fetched []Chosen) (found bool) {
+	cin.Paths(f.Stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		found = found || len(path) > 0 && path[0].Var == v &&
 			slices.ContainsFunc(path, func(l *cin.Forall) bool {
 				return slices.ContainsFunc(fetched, func(x Chosen) bool { return x.Order.Loop.Var == l.Var })
@@ -284,10 +288,10 @@ func enclosesPrefetch(f *facts, v string, fetched []Chosen) (found bool) {
 // perCoordinate returns the average number of entries for each coordinate of v in an operand. The
 // outermost level of the operand must store every coordinate of v. If several operands qualify, the
 // operand with the most entries counts. If none does, the result is 0.
-func perCoordinate(f *facts, v string) (n float64) {
-	for _, x := range f.operands(f.stmt) {
-		if t := x.t; !t.Format.AllDense() && t.caps(0).CanLocate() && x.vars[0] == v && t.NNZ > 0 {
-			n = max(n, float64(t.NNZ)/float64(max(f.problem.Sizes[v], 1)))
+func perCoordinate(f *analysis.Facts, v string) (n float64) {
+	for _, x := range f.Operands(f.Stmt) {
+		if t := x.Tensor; !t.Format.AllDense() && t.Kind(0).CanLocate() && x.Vars[0] == v && t.NNZ > 0 {
+			n = max(n, float64(t.NNZ)/float64(max(f.Problem.Sizes[v], 1)))
 		}
 	}
 	return n
@@ -296,17 +300,17 @@ func perCoordinate(f *facts, v string) (n float64) {
 // eachSelectedMatrix calls fn for each sparse matrix a whose rows another operand may select.
 // Variable v indexes the rows of a. The other operand has v at a level that can't locate
 // coordinates, so the entries of that level select rows of a. bytes is the size of a's entries.
-func eachSelectedMatrix(f *facts, fn func(a *cin.Access, v string, bytes float64)) {
-	picked, list := map[string]bool{}, f.operands(f.stmt)
+func eachSelectedMatrix(f *analysis.Facts, fn func(a *cin.Access, v string, bytes float64)) {
+	picked, list := map[string]bool{}, f.Operands(f.Stmt)
 	for _, x := range list {
-		for k, v := range x.vars {
-			picked[v] = picked[v] || !x.t.caps(k).CanLocate()
+		for k, v := range x.Vars {
+			picked[v] = picked[v] || !x.Tensor.Kind(k).CanLocate()
 		}
 	}
 	for _, x := range list {
-		if t := x.t; t.order() == 2 && t.caps(0).CanLocate() && t.caps(1).HasPos() &&
-			x.vars[0] != x.vars[1] && picked[x.vars[0]] {
-			fn(x.access, x.vars[0], float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[1])))
+		if t := x.Tensor; t.Order() == 2 && t.Kind(0).CanLocate() && t.Kind(1).HasPos() &&
+			x.Vars[0] != x.Vars[1] && picked[x.Vars[0]] {
+			fn(x.Access, x.Vars[0], float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[1])))
 		}
 	}
 }
@@ -314,26 +318,26 @@ func eachSelectedMatrix(f *facts, fn func(a *cin.Access, v string, bytes float64
 // eachStream calls fn for the only sparse operand, if the coordinates of its last level do nothing
 // but select values to sum. Loops over v, the variable of that level, then read the operand's
 // entries from first to last.
-func eachStream(f *facts, fn func(a *cin.Access, t *Tensor, v string)) {
-	list := slices.DeleteFunc(f.operands(f.stmt),
-		func(x *operand) bool { return x.t.Format.AllDense() })
-	if len(list) != 1 || f.problem.Target.GPU {
+func eachStream(f *analysis.Facts, fn func(a *cin.Access, t *analysis.Tensor, v string)) {
+	list := slices.DeleteFunc(f.Operands(f.Stmt),
+		func(x *analysis.Operand) bool { return x.Tensor.Format.AllDense() })
+	if len(list) != 1 || f.Problem.Target.GPU {
 		return
 	}
-	t, k := list[0].t, list[0].t.order()-1
-	v := list[0].vars[k]
-	sums := t.caps(k).HasPos() && !slices.Contains(f.vars, v)
+	t, k := list[0].Tensor, list[0].Tensor.Order()-1
+	v := list[0].Vars[k]
+	sums := t.Kind(k).HasPos() && !slices.Contains(f.Vars, v)
 	picks := false
-	cin.Paths(f.stmt, func(path []*cin.Forall, s *cin.Assign) {
+	cin.Paths(f.Stmt, func(path []*cin.Forall, s *cin.Assign) {
 		for n, l := range path {
 			sums = sums && (l.Var != v || n == len(path)-1)
 		}
 		cin.Accesses(s, func(a *cin.Access) {
-			picks = picks || a.Key() != list[0].key && slices.Contains(a.Vars, v)
+			picks = picks || a.Key() != list[0].Key && slices.Contains(a.Vars, v)
 		})
 	})
 	if sums && picks {
-		fn(list[0].access, t, v)
+		fn(list[0].Access, t, v)
 	}
 }
 
@@ -355,22 +359,22 @@ const (
 
 // streamed returns the instruction to prefetch the entries of a sparse operand that is too large
 // for every cache.
-func streamed(f *facts) (out []Chosen) {
-	ahead, why := f.problem.Target.Forms.Of(forms.Streams)
+func streamed(f *analysis.Facts) (out []Chosen) {
+	ahead, why := f.Problem.Target.Forms.Of(forms.Streams)
 	if ahead == 0 {
 		return nil
 	}
-	eachStream(f, func(a *cin.Access, t *Tensor, v string) {
-		k := t.order() - 1
+	eachStream(f, func(a *cin.Access, t *analysis.Tensor, v string) {
+		k := t.Order() - 1
 		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])),
-			streamedCaches*float64(f.problem.Target.FarBytes)
+			streamedCaches*float64(f.Problem.Target.FarBytes)
 		lanes := false
 		gatheredLevels(f, func(b *cin.Access, u string, _ float64) {
 			lanes = lanes || b.Key() == a.Key() && u == v
 		})
-		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.parentPositions(), 1) &&
+		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.Parents(), 1) &&
 			bytes >= least {
-			out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), N: ahead}.of(v),
+			out = append(out, Chosen{Order: Order{Name: f.ShortName(a.Key()), N: ahead}.of(v),
 				Why: fmt.Sprintf("the entries of %s take %s, and a cache may keep %s%s",
 					a.Key(), size(bytes), size(least), why)})
 		}
@@ -380,12 +384,12 @@ func streamed(f *facts) (out []Chosen) {
 
 // isScattered reports whether a loop over v, a variable of the result, is inside a loop that sums.
 // The loop over v then visits each row of the result several times.
-func isScattered(f *facts, v string) (found bool) {
-	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
+func isScattered(f *analysis.Facts, v string) (found bool) {
+	cin.Paths(f.Stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		summed := false
 		for _, l := range path {
 			found = found || summed && l.Var == v
-			summed = summed || !slices.Contains(f.vars, l.Var)
+			summed = summed || !slices.Contains(f.Vars, l.Var)
 		}
 	})
 	return found
@@ -395,19 +399,19 @@ func isScattered(f *facts, v string) (found bool) {
 // level with variable v. The ratio is never above 1. If several operands have such a level, the
 // operand with the most entries counts. positions returns 1 if the ratio is unknown. It returns 0
 // if the level is the outermost of several, or if v has no sparse level.
-func positions(f *facts, v string) (n float64) {
+func positions(f *analysis.Facts, v string) (n float64) {
 	most := int64(-2)
-	for _, x := range f.operands(f.stmt) {
-		t := x.t
+	for _, x := range f.Operands(f.Stmt) {
+		t := x.Tensor
 		if t.NNZ <= most {
 			continue
 		}
-		for k, u := range x.vars {
-			if u != v || t.caps(k).CanLocate() {
+		for k, u := range x.Vars {
+			if u != v || t.Kind(k).CanLocate() {
 				continue
 			}
 			switch most = t.NNZ; {
-			case k == 0 && t.order() > 1:
+			case k == 0 && t.Order() > 1:
 				n = 0
 			case t.Counts == nil:
 				n = 1

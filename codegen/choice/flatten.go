@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -16,18 +17,19 @@ var Flatten = &Choice{
 	Params:  []Param{{Kind: LoopParam, Name: "i"}},
 	Meaning: "makes one loop over entries of nested loops",
 	CPUOnly: "the loop over positions is divided among the threads of a CPU",
-	Default: func(f *facts, _ *strategy.Value) []Chosen {
+	Default: func(f *analysis.Facts, _ *strategy.Value) []Chosen {
 		return eachLoop(f, func(l *cin.Forall) (Order, string, bool) {
 			return Order{}, fmt.Sprintf("%s has the pattern of %s, and nothing else reads "+
-				"%s", f.result.Name,
-				f.problem.Share, strings.Join(f.vars[:max(f.deep, 0)], ", ")), isPositionLoop(f, l)
+					"%s", f.Result.Name,
+					f.Problem.Share, strings.Join(f.Vars[:max(f.LastCompressed, 0)], ", ")),
+				isPositionLoop(f, l)
 		})
 	},
 	Follow: followFlatten,
 }
 
-func followFlatten(f *facts, v *strategy.Value, o Order) error {
-	list := o.Loop.Outermost(f.stmt)
+func followFlatten(f *analysis.Facts, v *strategy.Value, o Order) error {
+	list := o.Loop.Outermost(f.Stmt)
 	if len(list) == 0 {
 		return fmt.Errorf("got %s, want the variable of an outermost loop", o.Loop)
 	}
@@ -37,7 +39,7 @@ func followFlatten(f *facts, v *strategy.Value, o Order) error {
 			return fmt.Errorf(
 				"the loop over %s must be the first over the levels of the operand whose "+
 					"pattern %s has, and no other operand may need their coordinates",
-				l.Var, f.result.Name)
+				l.Var, f.Result.Name)
 		case l.Unit == cin.CPUThread && l.Race != cin.Unsaid:
 			return fmt.Errorf(
 				"the loop over %s is already parallel in another way; positions must be "+
@@ -53,19 +55,19 @@ func followFlatten(f *facts, v *strategy.Value, o Order) error {
 // result's last compressed level. Nothing else may read the coordinates of the levels above that
 // last level. The advantage is that short fibers have no loops of their own, and that chunks for
 // threads can begin at any position instead of only at rows.
-func isPositionLoop(f *facts, l *cin.Forall) bool {
-	if !f.shared() || f.deep == 0 {
+func isPositionLoop(f *analysis.Facts, l *cin.Forall) bool {
+	if !f.SharesLevels() || f.LastCompressed == 0 {
 		return false
 	}
-	above := f.vars[:f.deep]
+	above := f.Vars[:f.LastCompressed]
 	s := cin.Stmt(l)
-	share := f.share(l)
+	share := f.Sharer(l)
 	if share == nil {
 		return false
 	}
-	for k, v := range f.vars[:f.deep+1] {
+	for k, v := range f.Vars[:f.LastCompressed+1] {
 		g, ok := s.(*cin.Forall)
-		if !ok || g.Var != v || k > 0 && (g.Unit != cin.Serial || !share.caps(k).HasPos()) {
+		if !ok || g.Var != v || k > 0 && (g.Unit != cin.Serial || !share.Kind(k).HasPos()) {
 			return false
 		}
 		s = g.Body
@@ -73,8 +75,8 @@ func isPositionLoop(f *facts, l *cin.Forall) bool {
 	ok := true
 	cin.Accesses(s, func(a *cin.Access) {
 		vars := a.Vars
-		if a.Key() == f.problem.Share {
-			vars = share.levels(a)[f.deep+1:]
+		if a.Key() == f.Problem.Share {
+			vars = share.LevelVars(a)[f.LastCompressed+1:]
 		}
 		ok = ok && !slices.ContainsFunc(vars, func(v string) bool { return slices.Contains(above, v) })
 	})

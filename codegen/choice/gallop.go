@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/lattice"
 )
@@ -24,8 +25,8 @@ var Gallop = &Choice{
 		return len(args) > 1 && (args[1] == twoFinger || args[1] == gallop)
 	},
 	Early: true,
-	Mark: func(f *facts, o Order) (cin.Stmt, error) {
-		return cin.MapLoops(f.body, o.Loop.Var, func(l *cin.Forall) cin.Stmt {
+	Mark: func(f *analysis.Facts, o Order) (cin.Stmt, error) {
+		return cin.MapLoops(f.Body, o.Loop.Var, func(l *cin.Forall) cin.Stmt {
 			g := *l
 			g.Gallop = o.Word == gallop
 			return &g
@@ -44,14 +45,14 @@ const (
 // common. It checks the loops that the instruction o of Gallop has marked. A loop cannot search if
 // it visits coordinates that not all operands have, if it computes its coordinates, or if a level
 // is padded or has repeated coordinates.
-func searches(f *facts, o Order) (err error) {
+func searches(f *analysis.Facts, o Order) (err error) {
 	if o.Word != gallop {
 		return nil
 	}
-	root := f.g.Underived(o.Loop.Var)[0]
-	cin.Walk(f.body, func(s cin.Stmt) {
+	root := f.Graph.Underived(o.Loop.Var)[0]
+	cin.Walk(f.Body, func(s cin.Stmt) {
 		if l, ok := s.(*cin.Forall); ok && l.Gallop && err == nil &&
-			slices.Contains(f.g.RootsOf(l.Var), root) {
+			slices.Contains(f.Graph.RootsOf(l.Var), root) {
 			err = canSearch(f, l)
 		}
 	})
@@ -64,15 +65,15 @@ func searches(f *facts, o Order) (err error) {
 
 // canSearch returns an error if the loop l cannot search for coordinates that operands have in
 // common.
-func canSearch(f *facts, l *cin.Forall) error {
-	if c := f.g.OfLoop(l.Var); c != nil &&
-		(!cin.Natural(f.body, f.g, c) || f.g.ConsumerVar(l.Var) != c.Leaves[len(c.Leaves)-1]) {
+func canSearch(f *analysis.Facts, l *cin.Forall) error {
+	if c := f.Graph.OfLoop(l.Var); c != nil &&
+		(!cin.Natural(f.Body, f.Graph, c) || f.Graph.ConsumerVar(l.Var) != c.Leaves[len(c.Leaves)-1]) {
 		return fmt.Errorf("the loop over %s computes each coordinate and looks it up in every operand",
 			l.Var)
 	}
-	outer, _ := cin.Around(f.body, l)
-	for k, v := range f.g.RootsOf(l.Var) {
-		lat := f.inside(v, l.Body, outer, f.g.RootsOf(l.Var)[:k])
+	outer, _ := cin.Around(f.Body, l)
+	for k, v := range f.Graph.RootsOf(l.Var) {
+		lat := inside(f, v, l.Body, outer, f.Graph.RootsOf(l.Var)[:k])
 		if len(lat.Points) > 1 || len(lat.Iters) > 0 && lat.Universe() {
 			return fmt.Errorf("the loop over %s also visits coordinates that not all of %s have; use "+
 				"TwoFinger", l.Var, strings.Join(lat.Iters, ", "))
@@ -89,28 +90,29 @@ func canSearch(f *facts, l *cin.Forall) error {
 // inside returns the merge lattice of a loop over v, a variable of the statement, with the given
 // body. The list loops has the loops around this loop. further has more variables of the statement
 // whose loops are around it.
-func (f *facts) inside(v string, body cin.Stmt, loops []*cin.Forall,
+func inside(f *analysis.Facts, v string, body cin.Stmt, loops []*cin.Forall,
 	further []string) *lattice.Lattice {
 	bound := slices.Clone(further)
 	for _, l := range loops {
-		bound = append(bound, f.g.RootsOf(l.Var)...)
+		bound = append(bound, f.Graph.RootsOf(l.Var)...)
 	}
 	bound = slices.DeleteFunc(bound, func(u string) bool { return u == v })
-	return f.lattice(v, body, scope{bound: bound})
+	return loopLattice(f, v, body, scope{bound: bound})
 }
 
 // inOrderAlong returns an error if a loop cannot search a level for a coordinate, because the level
 // is padded or has repeated coordinates. It checks the level over v of the access with the given
 // key.
-func inOrderAlong(f *facts, key, v string) (err error) {
-	for _, x := range f.operands(f.body) {
-		for l, u := range x.vars {
+func inOrderAlong(f *analysis.Facts, key, v string) (err error) {
+	for _, x := range f.Operands(f.Body) {
+		for l, u := range x.Vars {
 			switch {
-			case x.key != key || u != v:
-			case x.t.caps(l).IsPadded():
-				err = fmt.Errorf("%s is padded there (its format is %s)", key, x.t.Format)
-			case x.t.Format.HasRepeats(l):
-				err = fmt.Errorf("%s keeps repeated coordinates there (its format is %s)", key, x.t.Format)
+			case x.Key != key || u != v:
+			case x.Tensor.Kind(l).IsPadded():
+				err = fmt.Errorf("%s is padded there (its format is %s)", key, x.Tensor.Format)
+			case x.Tensor.Format.HasRepeats(l):
+				err = fmt.Errorf("%s keeps repeated coordinates there (its format is %s)",
+					key, x.Tensor.Format)
 			}
 		}
 	}

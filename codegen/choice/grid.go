@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 )
 
@@ -12,8 +13,10 @@ import (
 // GPU unit that writes a result in two passes: the rows of the result are first counted and then
 // written.
 func (u onUnit) counts(target *cin.Access) error {
-	f, form, first := u.facts, u.facts.result.Format, u.facts.vars[0]
-	other := func(l *cin.Forall) bool { return !slices.Equal(f.g.RootsOf(l.Var), []string{first}) }
+	f, form, first := u.facts, u.facts.Result.Format, u.facts.Vars[0]
+	other := func(l *cin.Forall) bool {
+		return !slices.Equal(f.Graph.RootsOf(l.Var), []string{first})
+	}
 	switch {
 	case u.race != cin.NoRaces && u.race != cin.IgnoreRaces:
 		return refused(2,
@@ -34,18 +37,18 @@ func (u onUnit) counts(target *cin.Access) error {
 // A loop around a loop on blocks would launch a grid in each iteration. A nest without a loop on
 // blocks would run on a single thread. The loops around the loops that a library runs are on the
 // host. They must not be on units of a GPU, and are not checked otherwise.
-func CheckGrid(p *Problem, orders []Order) (l *cin.Forall, err error) {
-	f := newFacts(p)
-	if l, why := cin.MisplacedUnit(f.body); l != nil {
+func CheckGrid(p *analysis.Problem, orders []Order) (l *cin.Forall, err error) {
+	f := analysis.New(p)
+	if l, why := cin.MisplacedUnit(f.Body); l != nil {
 		return l, errors.New(why)
 	}
 	var ofHost []*cin.Forall
-	cin.Paths(f.body, func(loops []*cin.Forall, _ *cin.Assign) {
+	cin.Paths(f.Body, func(loops []*cin.Forall, _ *cin.Assign) {
 		if n := ofLibrary(orders, loops); n > 0 {
 			ofHost = append(ofHost, loops[:len(loops)-n]...)
 		}
 	})
-	cin.Paths(f.body, func(loops []*cin.Forall, a *cin.Assign) {
+	cin.Paths(f.Body, func(loops []*cin.Forall, a *cin.Assign) {
 		if err != nil || len(loops) == 0 {
 			return
 		}
@@ -63,8 +66,8 @@ func CheckGrid(p *Problem, orders []Order) (l *cin.Forall, err error) {
 			l, err = blocksOutermost(loops, a)
 		}
 		for _, m := range loops {
-			if err == nil && f.assigns(a) && m.Unit.OnGPU() && m.Race == cin.IgnoreRaces &&
-				f.problem.Compute.IsComplex() && f.hasRaces(m, a.LHS) && f.decidesRaces(m.Body) {
+			if err == nil && f.Assigns(a) && m.Unit.OnGPU() && m.Race == cin.IgnoreRaces &&
+				f.Problem.Compute.IsComplex() && hasRaces(f, m, a.LHS) && decidesRaces(f, m.Body) {
 				l, err = m, fmt.Errorf("several iterations add to the same element of %s, and a GPU cannot "+
 					"add complex numbers atomically", a.LHS.Key())
 			}
@@ -92,10 +95,10 @@ func blocksOutermost(loops []*cin.Forall, a *cin.Assign) (l *cin.Forall, err err
 // decidesRaces reports whether s contains a loop on a unit of a GPU whose command says how
 // concurrent additions to the result are made. If so, a loop around s may have IgnoreRaces, because
 // the inner loop decides.
-func (f *facts) decidesRaces(s cin.Stmt) (found bool) {
+func decidesRaces(f *analysis.Facts, s cin.Stmt) (found bool) {
 	cin.Walk(s, func(t cin.Stmt) {
 		l, ok := t.(*cin.Forall)
-		found = found || ok && l.Unit.OnGPU() && cin.SettlesRaces(l.Race) && f.assigns(l)
+		found = found || ok && l.Unit.OnGPU() && cin.SettlesRaces(l.Race) && f.Assigns(l)
 	})
 	return found
 }

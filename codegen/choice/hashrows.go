@@ -3,6 +3,7 @@ package choice
 import (
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -13,7 +14,7 @@ const maxHashRow = 1 << 16
 
 // hashTable returns the form of a hash table for workspace t, which producer fills. If t is filled
 // everywhere along some of its last variables, each key has a row of values along these variables.
-func hashTable(f *facts, producer cin.Stmt, t *cin.Access) strategy.Form {
+func hashTable(f *analysis.Facts, producer cin.Stmt, t *cin.Access) strategy.Form {
 	form := strategy.Form{Kind: strategy.HashTable, Dense: rowVars(f, producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]
 	form.Rows = keysByRows(f, t, keys)
@@ -21,10 +22,10 @@ func hashTable(f *facts, producer cin.Stmt, t *cin.Access) strategy.Form {
 	return form
 }
 
-// keysOf returns the name of the only sparse operand, if keysFrom finds that its entries give the
+// keysOf returns the name of the only sparse operand, if KeysFrom finds that its entries give the
 // keys of a hash table, and if most of these keys are expected to differ. Otherwise it returns "".
-func keysOf(f *facts, producer cin.Stmt, t *cin.Access, keys []string) string {
-	if of := keysFrom(f, producer, t, keys); of != nil && mostlyApart(f, of, keys) {
+func keysOf(f *analysis.Facts, producer cin.Stmt, t *cin.Access, keys []string) string {
+	if of := f.KeysFrom(producer, t, keys); of != nil && mostlyApart(f, of, keys) {
 		return of.Name
 	}
 	return ""
@@ -32,49 +33,9 @@ func keysOf(f *facts, producer cin.Stmt, t *cin.Access, keys []string) string {
 
 // mostlyApart reports whether most keys that the entries of operand produce are expected to differ.
 // Each entry produces one key, which consists of coordinates of the variables in keys.
-func mostlyApart(f *facts, operand *cin.Access, keys []string) bool {
-	n := float64(f.tensor(operand.Name).NNZ)
-	return n >= 0 && 2*expected(n, f.places(keys)) >= n
-}
-
-// keysFrom returns the only sparse operand of producer, if the keys of workspace t come from this
-// operand's entries. producer must visit all of these entries, and each entry must give at most one
-// key. Otherwise keysFrom returns nil. keys lists the variables of a key.
-func keysFrom(f *facts, producer cin.Stmt, t *cin.Access, keys []string) *cin.Access {
-	if cin.Threaded(producer) {
-		return nil
-	}
-	var operand *cin.Access
-	one := true
-	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
-		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
-			op := f.tensor(x.Name)
-			switch {
-			case op == nil && len(x.Vars) > 0:
-				one = false
-			case op != nil && !op.Format.AllDense():
-				one = one && (operand == nil || operand.Key() == x.Key())
-				operand = x
-			}
-		})
-		var vars []string
-		for _, l := range loops {
-			vars = append(vars, l.Var)
-			one = one && !f.isDerived(l.Var)
-		}
-		for _, v := range keys {
-			one = one && operand != nil && slices.Contains(operand.Vars, v)
-		}
-		if operand != nil {
-			for _, v := range operand.Vars {
-				one = one && slices.Contains(vars, v) && !slices.Contains(t.Vars[len(keys):], v)
-			}
-		}
-	})
-	if !one {
-		return nil
-	}
-	return operand
+func mostlyApart(f *analysis.Facts, operand *cin.Access, keys []string) bool {
+	n := float64(f.Tensor(operand.Name).NNZ)
+	return n >= 0 && 2*expected(n, f.Places(keys)) >= n
 }
 
 // rowVars returns how many of t's last variables can be the variables of a row, if workspace t
@@ -82,13 +43,13 @@ func keysFrom(f *facts, producer cin.Stmt, t *cin.Access, keys []string) *cin.Ac
 // each coordinate of the other variables, t is filled along the last n variables everywhere or
 // nowhere. t is filled by innermost loops over only these variables. A row has at most maxHashRow
 // places. rowVars returns 0 if threads fill t, because threads pass on single values and not rows.
-func rowVars(f *facts, producer cin.Stmt, t *cin.Access) int {
+func rowVars(f *analysis.Facts, producer cin.Stmt, t *cin.Access) int {
 	if cin.Threaded(producer) {
 		return 0
 	}
 	for n := len(t.Vars) - 1; n > 0; n-- {
 		keys := len(t.Vars) - n
-		ok := f.places(t.Vars[keys:]) <= maxHashRow && rowLoops(f, producer, t, n)
+		ok := f.Places(t.Vars[keys:]) <= maxHashRow && rowLoops(f, producer, t, n)
 		for m := keys; ok && m < len(t.Vars); m++ {
 			ok = uniformAlong(f, producer, t, m)
 		}
@@ -101,7 +62,7 @@ func rowVars(f *facts, producer cin.Stmt, t *cin.Access) int {
 
 // rowLoops reports whether everything that adds to workspace t is inside loops over the whole range
 // of its last n variables, and whether these loops contain nothing else.
-func rowLoops(f *facts, producer cin.Stmt, t *cin.Access, n int) bool {
+func rowLoops(f *analysis.Facts, producer cin.Stmt, t *cin.Access, n int) bool {
 	ok := true
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
 		if a.LHS.Name != t.Name {
@@ -118,18 +79,10 @@ func rowLoops(f *facts, producer cin.Stmt, t *cin.Access, n int) bool {
 				scope = loops[k+1]
 			}
 			ok = ok && l.Body == scope && l.Unit == cin.Serial && slices.Contains(row, l.Var) &&
-				!f.isDerived(l.Var)
+				!f.IsDerived(l.Var)
 		}
 		ok = ok && !slices.ContainsFunc(a.LHS.Vars[:len(a.LHS.Vars)-n],
 			func(v string) bool { return slices.Contains(row, v) })
 	})
 	return ok
-}
-
-// isDerived reports whether v is a loop variable that the schedule derived from variables of the
-// statement, for example by split. One run of a loop over v then visits only some of the
-// coordinates of the original variables.
-func (f *facts) isDerived(v string) bool {
-	c, _ := f.component(v)
-	return c != nil && f.g.ReplacedBy(v) == nil
 }

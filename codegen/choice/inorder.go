@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -21,12 +22,12 @@ import (
 //     position (positional).
 //
 // Space.Piece is the form of the workspaces that each thread has for itself.
-func defaultSpaces(f *facts) {
-	made := f.problem.Precomputes || len(f.g.Relations()) > 0
-	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
+func defaultSpaces(f *analysis.Facts) {
+	made := f.Problem.Precomputes || len(f.Graph.Relations()) > 0
+	eachWorkspace(f.Stmt, func(t *cin.Access, w *cin.Where) {
 		producer := w.Producer
 		s := workspaceOf(f, t, w)
-		if f.g != nil {
+		if f.Graph != nil {
 			s.Piece = s.Form
 			if s.Form.Kind == strategy.Bitmap {
 				s.Piece.Kind = strategy.MarkedList
@@ -43,15 +44,15 @@ func defaultSpaces(f *facts) {
 				t.Key()+" is filled in order"
 		}
 		if !made && mayUseMarks(f, t, w) &&
-			(s.Form.Kind != strategy.SortedList || f.problem.Intermediates[t.Name].Summed()) {
+			(s.Form.Kind != strategy.SortedList || IsSummed(f.Problem.Intermediates[t.Name])) {
 			s.Form, s.Why = strategy.Form{Kind: strategy.Marks, Rows: len(t.Vars) > 1},
 				fmt.Sprintf("about %.4g of the %.4g coordinates of %s are filled, once",
-					f.problem.Intermediates[t.Name].Entries, f.places(t.Vars), t.Key())
+					f.Problem.Intermediates[t.Name].Entries, f.Places(t.Vars), t.Key())
 		}
-		if (f.g != nil || !cin.Copies(w.Consumer, t)) && isUniform(f, producer, t) {
+		if (f.Graph != nil || !cin.Copies(w.Consumer, t)) && isUniform(f, producer, t) {
 			s.Form, s.Why = strategy.Form{Kind: strategy.Array}, t.Key()+" is filled everywhere or nowhere"
 		}
-		if f.g != nil {
+		if f.Graph != nil {
 			if form, err := positional(f, w, t); err == nil {
 				s.Form, s.Why = form, fmt.Sprintf(
 					"%s has a value for each position of %s in a tile, which has at most %d",
@@ -59,14 +60,14 @@ func defaultSpaces(f *facts) {
 					form.Len)
 			}
 		}
-		f.spaces[t.Name] = s
+		f.Spaces[t.Name] = s
 	})
 }
 
 // piecesInOrder reports whether each thread adds its values to workspace t in the order of their
 // coordinates. It considers the parallel loops in producer. ok is true if there is a parallel loop
 // and each parallel loop keeps the order. once is true if no coordinate occurs twice.
-func piecesInOrder(f *facts, producer cin.Stmt, t *cin.Access) (ok, once bool) {
+func piecesInOrder(f *analysis.Facts, producer cin.Stmt, t *cin.Access) (ok, once bool) {
 	n := 0
 	ok, once = true, true
 	cin.Walk(producer, func(s cin.Stmt) {
@@ -83,7 +84,7 @@ func piecesInOrder(f *facts, producer cin.Stmt, t *cin.Access) (ok, once bool) {
 // variables. once is true if s also adds only once to each coordinate. For ok, the outermost loops
 // of s must determine t's variables one after another in t's order, and no loop of s may run on
 // threads.
-func inOrder(f *facts, s cin.Stmt, t *cin.Access) (ok, once bool) {
+func inOrder(f *analysis.Facts, s cin.Stmt, t *cin.Access) (ok, once bool) {
 	left := cin.Target(s).Vars
 	if cin.Threaded(s) {
 		return false, false
@@ -98,7 +99,7 @@ func inOrder(f *facts, s cin.Stmt, t *cin.Access) (ok, once bool) {
 			return false, false
 		}
 		vars := []string{l.Var}
-		if c, natural := f.component(l.Var); c != nil && f.g.ReplacedBy(l.Var) == nil {
+		if c, natural := f.Component(l.Var); c != nil && f.Graph.ReplacedBy(l.Var) == nil {
 			if !natural || l.Var != c.Leaves[len(c.Leaves)-1] {
 				return false, false
 			}
@@ -115,14 +116,14 @@ func inOrder(f *facts, s cin.Stmt, t *cin.Access) (ok, once bool) {
 
 // isUniform reports whether workspace t, which s fills, is small enough for an array and is filled
 // everywhere or nowhere.
-func isUniform(f *facts, s cin.Stmt, t *cin.Access) bool {
-	return f.places(t.Vars) <= max(MaxPlaces, float64(f.entries())) && isFilledUniformly(f, s, t)
+func isUniform(f *analysis.Facts, s cin.Stmt, t *cin.Access) bool {
+	return f.Places(t.Vars) <= max(MaxPlaces, float64(f.Entries())) && isFilledUniformly(f, s, t)
 }
 
 // asArray reports whether workspace t, which s fills, can be an array. It returns nil if so, and
 // otherwise an error with the reason. An array can have at most maxArray places.
-func asArray(f *facts, s cin.Stmt, t *cin.Access) error {
-	switch n := f.places(t.Vars); {
+func asArray(f *analysis.Facts, s cin.Stmt, t *cin.Access) error {
+	switch n := f.Places(t.Vars); {
 	case n > maxArray:
 		return fmt.Errorf(
 			"%s has %.4g coordinates, but an array can have at most %.4g", t.Key(), n,
@@ -136,7 +137,7 @@ func asArray(f *facts, s cin.Stmt, t *cin.Access) error {
 
 // isFilledUniformly reports whether the values that s adds to workspace t are present at all
 // coordinates of its variables or at none.
-func isFilledUniformly(f *facts, s cin.Stmt, t *cin.Access) bool {
+func isFilledUniformly(f *analysis.Facts, s cin.Stmt, t *cin.Access) bool {
 	for m := range t.Vars {
 		if !uniformAlong(f, s, t, m) {
 			return false
@@ -171,7 +172,7 @@ func producedIn(s cin.Stmt, loops []string, out map[string]produced) {
 
 // uniformAlong does the same as isFilledUniformly, but for a single variable: the variable of t
 // with index mode. It reports whether t has values at all coordinates of this variable or at none.
-func uniformAlong(f *facts, s cin.Stmt, t *cin.Access, mode int) bool {
+func uniformAlong(f *analysis.Facts, s cin.Stmt, t *cin.Access, mode int) bool {
 	producers := map[string]produced{}
 	producedIn(s, nil, producers)
 	return uniformIn(f, s, t.Name, producers, func(a *cin.Assign) string { return a.LHS.Vars[mode] })
@@ -181,7 +182,7 @@ func uniformAlong(f *facts, s cin.Stmt, t *cin.Access, mode int) bool {
 // variable: the assigned expression has a value at all coordinates of the variable or at none. The
 // variable may differ between the assignments; the function variable returns it for an assignment.
 // producers has the workspaces that are filled inside the statement, with the loops around each.
-func uniformIn(f *facts, s cin.Stmt, name string, producers map[string]produced,
+func uniformIn(f *analysis.Facts, s cin.Stmt, name string, producers map[string]produced,
 	variable func(*cin.Assign) string) bool {
 	ok := true
 	cin.Paths(s, func(_ []*cin.Forall, a *cin.Assign) {
@@ -192,16 +193,16 @@ func uniformIn(f *facts, s cin.Stmt, name string, producers map[string]produced,
 		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 			m := slices.Index(x.Vars, v)
 			p, made := producers[x.Name]
-			op := f.tensor(x.Name)
+			op := f.Tensor(x.Name)
 			switch {
 			case m < 0:
 				// A temporary that is computed anew at each coordinate may be present at only some.
-				ok = ok && !(made && f.loopOver(p.loops, v) && (len(f.g.Relations()) > 0 ||
+				ok = ok && !(made && hasLoopOver(f, p.loops, v) && (len(f.Graph.Relations()) > 0 ||
 					!uniformIn(f, p.by, x.Name, producers, func(*cin.Assign) string { return v })))
 			case made:
 				ok = ok && uniformAlong(f, p.by, cin.Target(p.by), m)
 			case op == nil:
-				ok = ok && f.spaces[x.Name].Form.Kind == strategy.Array
+				ok = ok && f.Spaces[x.Name].Form.Kind == strategy.Array
 			default:
 				// All levels from the outermost level of the variable on must be dense. An access
 				// may have the variable twice.
@@ -209,8 +210,8 @@ func uniformIn(f *facts, s cin.Stmt, name string, producers map[string]produced,
 					if u != v {
 						continue
 					}
-					for k := op.Format.Level(n); k < op.order(); k++ {
-						ok = ok && op.caps(k).CanLocate()
+					for k := op.Format.Level(n); k < op.Order(); k++ {
+						ok = ok && op.Kind(k).CanLocate()
 					}
 				}
 			}
@@ -219,18 +220,18 @@ func uniformIn(f *facts, s cin.Stmt, name string, producers map[string]produced,
 	return ok
 }
 
-// loopOver reports whether one of the loops is over v, or over a variable that a schedule derived
-// from an original variable of v.
-func (f *facts) loopOver(loops []string, v string) bool {
+// hasLoopOver reports whether one of the loops is over v, or over a variable that a schedule
+// derived from an original variable of v.
+func hasLoopOver(f *analysis.Facts, loops []string, v string) bool {
 	if slices.Contains(loops, v) {
 		return true
 	}
-	if f.g == nil {
+	if f.Graph == nil {
 		return false
 	}
-	roots := f.g.Underived(v)
+	roots := f.Graph.Underived(v)
 	return slices.ContainsFunc(loops, func(l string) bool {
-		return slices.ContainsFunc(f.g.Underived(l),
+		return slices.ContainsFunc(f.Graph.Underived(l),
 			func(r string) bool { return slices.Contains(roots, r) })
 	})
 }

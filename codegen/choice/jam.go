@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -24,18 +25,18 @@ var Jam = &Choice{
 	CPUOnly: "rows are summed in registers of a CPU",
 	Always:  defaultJam,
 	Follow:  followJam,
-	Decides: func(*facts, Order) string { return "" },
+	Decides: func(*analysis.Facts, Order) string { return "" },
 }
 
-func followJam(f *facts, v *strategy.Value, o Order) error {
-	x := f.loweredVar(o.Loop.Var)
+func followJam(f *analysis.Facts, v *strategy.Value, o Order) error {
+	x := f.LoweredVar(o.Loop.Var)
 	switch {
 	case o.N > 2*maxTile:
 		return fmt.Errorf(
 			"got tiles of %d values, want at most %d (1 leaves the loop in its place)",
 			o.N, 2*maxTile)
-	case len(f.vars) == 0 || x != f.vars[len(f.vars)-1] || len(f.vars)-1 <= f.deep ||
-		!canJam(f, f.stmt, nil):
+	case len(f.Vars) == 0 || x != f.Vars[len(f.Vars)-1] || len(f.Vars)-1 <= f.LastCompressed ||
+		!canJam(f, f.Stmt, nil):
 		return fmt.Errorf(
 			"no loop over %s can be moved inside: it must be over the result's last level, "+
 				"which must be dense in all tensors that have it, and directly around loops "+
@@ -49,13 +50,13 @@ func followJam(f *facts, v *strategy.Value, o Order) error {
 }
 
 // defaultJam returns the instruction for the loops that can be jammed.
-func defaultJam(f *facts, _ *strategy.Value) []Chosen {
-	k := len(f.vars) - 1
-	if f.problem.Target.GPU || k < 0 || k <= f.deep || !canJam(f, f.stmt, nil) {
+func defaultJam(f *analysis.Facts, _ *strategy.Value) []Chosen {
+	k := len(f.Vars) - 1
+	if f.Problem.Target.GPU || k < 0 || k <= f.LastCompressed || !canJam(f, f.Stmt, nil) {
 		return nil
 	}
-	v := f.vars[k]
-	n := f.maxTrips(v)
+	v := f.Vars[k]
+	n := f.MaxTrips(v)
 	width := Widest(n)
 	if width == 0 {
 		return nil
@@ -69,7 +70,7 @@ func defaultJam(f *facts, _ *strategy.Value) []Chosen {
 
 // canJam reports whether s contains a loop to which unroll and jam can be applied: the iterations
 // of the loop are moved into the loops inside it. loops lists the variables of the loops around s.
-func canJam(f *facts, s cin.Stmt, loops []string) bool {
+func canJam(f *analysis.Facts, s cin.Stmt, loops []string) bool {
 	switch s := s.(type) {
 	case *cin.Forall:
 		inner := append(slices.Clone(loops), s.Var)
@@ -85,13 +86,13 @@ func canJam(f *facts, s cin.Stmt, loops []string) bool {
 // canJamHere reports whether unroll and jam can be applied to loop l: whether several iterations of
 // l can be moved together into the loops inside l. loops lists the variables of the loops around l,
 // outermost first, and then the variable of l.
-func canJamHere(f *facts, l *cin.Forall, loops []string) bool {
-	k := len(f.vars) - 1
-	roots, walked := f.determined(loops)
-	return walked && len(roots) > 0 && roots[len(roots)-1] == f.vars[k] &&
-		l.Unit != cin.CPUThread && l.Unroll == 0 && f.assigns(l) && f.lastOfAll(l, f.vars[k]) &&
-		!f.readsWholeRow(l, f.vars[k]) && sumsInside(l.Body) &&
-		!slices.ContainsFunc(f.vars[:k], func(v string) bool { return !f.isKnown(v, loops) })
+func canJamHere(f *analysis.Facts, l *cin.Forall, loops []string) bool {
+	k := len(f.Vars) - 1
+	roots, walked := f.Determined(loops)
+	return walked && len(roots) > 0 && roots[len(roots)-1] == f.Vars[k] &&
+		l.Unit != cin.CPUThread && l.Unroll == 0 && f.Assigns(l) && isLastOfAll(f, l, f.Vars[k]) &&
+		!readsWholeRow(f, l, f.Vars[k]) && sumsInside(l.Body) &&
+		!slices.ContainsFunc(f.Vars[:k], func(v string) bool { return !f.IsKnown(v, loops) })
 }
 
 // sumsInside reports whether s is one or more serial loops around a sum.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/strategy"
 )
 
@@ -15,17 +16,20 @@ var Layout = &Choice{
 	Name:    "layout",
 	Params:  []Param{{Kind: NameParam, Name: "T(i, j)"}, {Kind: ModesParam, Name: "M, N"}},
 	Meaning: "reads a dense T with its modes in another order",
-	Default: func(f *facts, _ *strategy.Value) []Chosen { return slices.Clone(f.problem.Layouts) },
+	Default: copies,
 }
 
-// Copy returns the instruction to read the operand of the access text from a copy with the given
-// order of modes. why is the reason.
-func Copy(text string, modes []int, why string) Chosen {
-	var words []string
-	for _, m := range modes {
-		words = append(words, strconv.Itoa(m))
+// copies returns the instructions to read operands from copies.
+func copies(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
+	for _, c := range f.Problem.Copies {
+		var words []string
+		for _, m := range c.Modes {
+			words = append(words, strconv.Itoa(m))
+		}
+		out = append(out,
+			Chosen{Order: Order{Name: c.Access, Word: strings.Join(words, ",")}, Why: c.Why})
 	}
-	return Chosen{Order: Order{Choice: Layout, Name: text, Word: strings.Join(words, ",")}, Why: why}
+	return out
 }
 
 // maxModes is the largest number of arguments of a command that lists modes.

@@ -3,6 +3,7 @@ package choice
 import (
 	"fmt"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -25,8 +26,8 @@ var LongRows = &Choice{
 // followLongRows changes how loops on threads handle the long rows of an operand. If no loop that o
 // names is cut into chunks of equal work, it changes nothing and returns nil, because no thread
 // then waits for a long row.
-func followLongRows(f *facts, v *strategy.Value, o Order) error {
-	a, _, err := f.access(o.Name)
+func followLongRows(f *analysis.Facts, v *strategy.Value, o Order) error {
+	a, _, err := f.Access(o.Name)
 	if err != nil {
 		return err
 	}
@@ -55,26 +56,27 @@ func followLongRows(f *facts, v *strategy.Value, o Order) error {
 // sums cross the cuts and must not depend on the number of threads.
 
 // defaultLongRows returns the instructions for loops on threads whose operands may have long rows.
-func defaultLongRows(f *facts, v *strategy.Value) []Chosen {
+func defaultLongRows(f *analysis.Facts, v *strategy.Value) []Chosen {
 	return eachLoop(f, func(l *cin.Forall) (Order, string, bool) {
 		how := v.Of(l)
 		if l.Unit != cin.CPUThread || fillsSpace(f, l) || how.OverPositions {
 			return Order{}, "", false
 		}
-		x := longRows(f, l, how.Cut, f.problem.Target.LongRow, func(_ string, least, entries int64) bool {
+		longRow := f.Problem.Target.LongRow
+		x := longRows(f, l, how.Cut, longRow, func(_ string, least, entries int64) bool {
 			return entries < 0 || entries >= least
 		})
 		if x.How == strategy.Kept {
 			return Order{}, "", false
 		}
 		if x.How == strategy.CutInside {
-			x.N = min(x.N, f.problem.Target.ChunkWork)
+			x.N = min(x.N, f.Problem.Target.ChunkWork)
 		}
 		why := entriesOf(f, x.Key) + ", many of which may be in one row"
 		if x.How == strategy.Precomputed {
 			why = entriesOf(f, x.Key) + ", each of which adds a row of terms"
 		}
-		return Order{Name: f.short(x.Key), N: x.N}, why, true
+		return Order{Name: f.ShortName(x.Key), N: x.N}, why, true
 	})
 }
 
@@ -86,15 +88,15 @@ type worth func(key string, least, entries int64) bool
 // longRows returns how l, a parallel loop that is divided as c says, handles long rows. A row is
 // long if it has more than n entries. pays reports whether it is worthwhile to handle the long rows
 // of an operand separately.
-func longRows(f *facts, l *cin.Forall, c strategy.Cut, n int64, pays worth) strategy.Long {
+func longRows(f *analysis.Facts, l *cin.Forall, c strategy.Cut, n int64, pays worth) strategy.Long {
 	switch {
-	case sums(l):
+	case analysis.IsSum(l):
 		return strategy.Long{}
-	case f.isSparse() && !f.shared():
+	case f.IsSparse() && !f.SharesLevels():
 		if x := precomputedRows(f, l, n, pays); x.How != strategy.Kept {
 			return x
 		}
-		if c.How == strategy.Ordered || f.problem.Assembly == strategy.FixedPattern {
+		if c.How == strategy.Ordered || f.Problem.Assembly == strategy.FixedPattern {
 			return cutInside(f, l, n, pays)
 		}
 	case c.How == strategy.Blocks:
@@ -105,8 +107,8 @@ func longRows(f *facts, l *cin.Forall, c strategy.Cut, n int64, pays worth) stra
 
 // entriesOf returns a phrase that says how many entries the operand of the access with the given
 // key has. It is used in the reasons of a plan.
-func entriesOf(f *facts, key string) string {
-	if n := f.tensorOf(key).NNZ; n >= 0 {
+func entriesOf(f *analysis.Facts, key string) string {
+	if n := f.TensorOf(key).NNZ; n >= 0 {
 		return fmt.Sprintf("%s has %d entries", key, n)
 	}
 	return fmt.Sprintf("it is not known how many entries %s has", key)
@@ -116,17 +118,17 @@ func entriesOf(f *facts, key string) string {
 // threads. The body of l must sum the segment of a sparse level into a scalar or into a row of a
 // dense result, or write to the positions of a pattern that the result shares. Otherwise
 // separateRows returns the zero value.
-func separateRows(f *facts, l *cin.Forall, n int64, pays worth) strategy.Long {
+func separateRows(f *analysis.Facts, l *cin.Forall, n int64, pays worth) strategy.Long {
 	d, _ := drivers(f, l)
-	if d == nil || !pays(d.key, n, d.t.NNZ) {
+	if d == nil || !pays(d.Key, n, d.Tensor.NNZ) {
 		return strategy.Long{}
 	}
 	inner := alongRow(f, l)
-	if inner == nil || d.t.order() < 2 || d.vars[1] != inner.Var || !d.t.caps(1).HasPos() ||
-		!d.t.caps(0).IsUnique() {
+	if inner == nil || d.Tensor.Order() < 2 || d.Vars[1] != inner.Var || !d.Tensor.Kind(1).HasPos() ||
+		!d.Tensor.Kind(0).IsUnique() {
 		return strategy.Long{}
 	}
-	return strategy.Long{How: strategy.Separate, Key: d.key, N: n, Parts: rowParts(f, l)}
+	return strategy.Long{How: strategy.Separate, Key: d.Key, N: n, Parts: rowParts(f, l)}
 }
 
 // longRowParts is the number of partial results of one row.
@@ -135,13 +137,13 @@ const longRowParts = 16
 // rowParts returns how a long row of l is divided among the threads. If a sum runs along the row,
 // each part has a partial sum, and the number of parts is fixed. If the result shares the pattern
 // of an operand, no sum runs along the row, so the row may be divided into any number of chunks.
-func rowParts(f *facts, l *cin.Forall) strategy.Cut {
+func rowParts(f *analysis.Facts, l *cin.Forall) strategy.Cut {
 	switch _, scalar := l.Body.(*cin.Where); {
-	case f.isSparse():
+	case f.IsSparse():
 		return strategy.Cut{How: strategy.Blocks}
 	case scalar:
 		return strategy.Cut{How: strategy.Reduction, N: sumChunks}
-	case f.vars[0] == l.Var:
+	case f.Vars[0] == l.Var:
 		return strategy.Cut{How: strategy.Partial, N: longRowParts}
 	}
 	if n, _ := partials(f); n >= 2 {
@@ -152,15 +154,15 @@ func rowParts(f *facts, l *cin.Forall) strategy.Cut {
 
 // alongRow returns the loop inside l that runs along a row, if all threads can share this loop for
 // long rows. Otherwise it returns nil.
-func alongRow(f *facts, l *cin.Forall) *cin.Forall {
+func alongRow(f *analysis.Facts, l *cin.Forall) *cin.Forall {
 	switch s := l.Body.(type) {
 	case *cin.Where:
-		if len(cin.Target(s.Producer).Vars) == 0 && !f.isSparse() {
+		if len(cin.Target(s.Producer).Vars) == 0 && !f.IsSparse() {
 			inner, _ := s.Producer.(*cin.Forall)
 			return inner
 		}
 	case *cin.Forall:
-		if sums(s) != f.isSparse() {
+		if analysis.IsSum(s) != f.IsSparse() {
 			return s
 		}
 	}
@@ -180,24 +182,25 @@ const bandsMost = 64
 // precomputedRows returns the zero value. A row is long if an operand has many entries in it,
 // because each entry adds terms to the row. If several operands have such rows, the operand with
 // the most entries decides.
-func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) strategy.Long {
+func precomputedRows(f *analysis.Facts, l *cin.Forall, n int64, pays worth) strategy.Long {
 	s, ok := l.Body.(*cin.Where)
-	if !ok || !f.result.caps(0).CanLocate() {
+	if !ok || !f.Result.Kind(0).CanLocate() {
 		return strategy.Long{}
 	}
 	t := cin.Target(s.Producer)
 	p, ok := s.Producer.(*cin.Forall)
-	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !sums(p) ||
-		f.spaces[t.Name].Form.Kind == strategy.HashTable ||
-		f.spaces[t.Name].Form.Kind == strategy.Terms ||
+	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !analysis.IsSum(p) ||
+		f.Spaces[t.Name].Form.Kind == strategy.HashTable ||
+		f.Spaces[t.Name].Form.Kind == strategy.Terms ||
 		p.Var == t.Vars[0] {
 		return strategy.Long{}
 	}
-	var rows *operand
-	for _, x := range f.operands(p.Body) {
-		if x.t.order() >= 2 && x.vars[0] == l.Var && x.vars[1] == p.Var && x.t.caps(0).CanLocate() &&
-			x.t.caps(1).HasPos() && x.t.caps(1).IsUnique() && pays(x.key, manyTerms*n, x.t.NNZ) &&
-			(rows == nil || rows.t.NNZ < x.t.NNZ) {
+	var rows *analysis.Operand
+	for _, x := range f.Operands(p.Body) {
+		op := x.Tensor
+		if op.Order() >= 2 && x.Vars[0] == l.Var && x.Vars[1] == p.Var && op.Kind(0).CanLocate() &&
+			op.Kind(1).HasPos() && op.Kind(1).IsUnique() && pays(x.Key, manyTerms*n, op.NNZ) &&
+			(rows == nil || rows.Tensor.NNZ < op.NNZ) {
 			rows = x
 		}
 	}
@@ -205,11 +208,11 @@ func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) strategy.Long
 		return strategy.Long{}
 	}
 	each := 16.0
-	if added := f.additions(p, t); added > 0 {
-		each = max(added/float64(max(rows.t.NNZ, 1)), 1)
+	if added := f.Additions(p, t); added > 0 {
+		each = max(added/float64(max(rows.Tensor.NNZ, 1)), 1)
 	}
-	size := max(f.problem.Sizes[t.Vars[0]], 1)
-	return strategy.Long{How: strategy.Precomputed, Key: rows.key, N: n,
+	size := max(f.Problem.Sizes[t.Vars[0]], 1)
+	return strategy.Long{How: strategy.Precomputed, Key: rows.Key, N: n,
 		Band:    max(powerOfTwo(float64(n)/16), powerOfTwo(2*float64(size)/bandsMost)),
 		Stretch: powerOfTwo(float64(n) / 4 / each)}
 }
@@ -218,27 +221,27 @@ func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) strategy.Long
 // than n entries. It returns the zero value if chunks cannot be cut inside rows. This is the case
 // if an operand whose entries are counted as work has no entries along the row. It is also the case
 // if pays reports that such chunks are not worthwhile.
-func cutInside(f *facts, l *cin.Forall, n int64, pays worth) strategy.Long {
+func cutInside(f *analysis.Facts, l *cin.Forall, n int64, pays worth) strategy.Long {
 	d, others := drivers(f, l)
 	inner, ok := l.Body.(*cin.Forall)
-	if !ok || d == nil || f.result.order() < 2 || !f.result.caps(0).CanLocate() ||
-		!f.result.caps(1).HasPos() || inner.Var != f.vars[1] {
+	if !ok || d == nil || f.Result.Order() < 2 || !f.Result.Kind(0).CanLocate() ||
+		!f.Result.Kind(1).HasPos() || inner.Var != f.Vars[1] {
 		return strategy.Long{}
 	}
 	var entries int64
-	for _, w := range append([]*operand{d}, others...) {
-		if !w.t.caps(0).CanLocate() || w.t.order() < 2 || !w.t.caps(1).HasPos() ||
-			w.vars[1] != inner.Var {
+	for _, w := range append([]*analysis.Operand{d}, others...) {
+		if !w.Tensor.Kind(0).CanLocate() || w.Tensor.Order() < 2 || !w.Tensor.Kind(1).HasPos() ||
+			w.Vars[1] != inner.Var {
 			return strategy.Long{}
 		}
-		if n := w.t.NNZ; n < 0 || entries < 0 {
+		if n := w.Tensor.NNZ; n < 0 || entries < 0 {
 			entries = -1
 		} else {
 			entries += n
 		}
 	}
-	if !pays(d.key, n, entries) {
+	if !pays(d.Key, n, entries) {
 		return strategy.Long{}
 	}
-	return strategy.Long{How: strategy.CutInside, Key: d.key, N: n}
+	return strategy.Long{How: strategy.CutInside, Key: d.Key, N: n}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/forms"
 	"distaff/codegen/strategy"
@@ -36,14 +37,16 @@ var MergeBy = &Choice{
 	Default: defaultMerges,
 	Always:  oneBodies,
 	Follow:  followMerge,
-	Decides: func(f *facts, o Order) string { return o.Word + " " + f.loweredVar(o.Loop.Var) },
+	Decides: func(f *analysis.Facts, o Order) string {
+		return o.Word + " " + f.LoweredVar(o.Loop.Var)
+	},
 }
 
-func followMerge(f *facts, v *strategy.Value, o Order) error {
-	x := f.loweredVar(o.Loop.Var)
+func followMerge(f *analysis.Facts, v *strategy.Value, o Order) error {
+	x := f.LoweredVar(o.Loop.Var)
 	found := false
 	if o.Word == OneBody {
-		f.merges(f.stmt, scope{}, func(u string, _ int) { found = found || u == x })
+		eachMerge(f, f.Stmt, scope{}, func(u string, _ int) { found = found || u == x })
 		if !found {
 			return fmt.Errorf("the loop over %s must merge several sparse operands", o.Loop)
 		}
@@ -64,15 +67,15 @@ func followMerge(f *facts, v *strategy.Value, o Order) error {
 
 // floatSums calls fn for each loop whose body assigns a sum or difference of floats, with the
 // loop's variable. The loop need not merge.
-func floatSums(f *facts, fn func(v string, s *cin.Assign)) {
-	if !f.problem.Compute.IsFloat() {
+func floatSums(f *analysis.Facts, fn func(v string, s *cin.Assign)) {
+	if !f.Problem.Compute.IsFloat() {
 		return
 	}
-	cin.Walk(f.stmt, func(s cin.Stmt) {
+	cin.Walk(f.Stmt, func(s cin.Stmt) {
 		if l, ok := s.(*cin.Forall); ok {
 			if a, ok := l.Body.(*cin.Assign); ok {
 				if b, ok := a.RHS.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-') {
-					fn(f.loweredVar(l.Var), a)
+					fn(f.LoweredVar(l.Var), a)
 				}
 			}
 		}
@@ -83,7 +86,7 @@ func floatSums(f *facts, fn func(v string, s *cin.Assign)) {
 // depends on one operand. Which terms are present depends on the data, so a branch would often be
 // mispredicted. Therefore all terms are computed, and an absent term is replaced by a number that
 // does not change a sum. windowed may choose windows for loops over long segments.
-func defaultMerges(f *facts, _ *strategy.Value) (out []Chosen) {
+func defaultMerges(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
 	how := map[string]Chosen{}
 	floatSums(f, func(v string, s *cin.Assign) {
 		how[v] = Chosen{Order: Order{Word: Predicated}.of(v), Minor: true,
@@ -103,21 +106,21 @@ const windowedSegment = 4
 // windowed changes the merge instructions in orders, which are listed by variable. A variable whose
 // segments are long gets windows. windowed does so only if windows were measured to be faster on
 // this processor (forms.Merges).
-func windowed(f *facts, orders map[string]Chosen) {
-	by, why := f.problem.Target.Forms.Of(forms.Merges)
-	if by == 0 || f.problem.Target.GPU {
+func windowed(f *analysis.Facts, orders map[string]Chosen) {
+	by, why := f.Problem.Target.Forms.Of(forms.Merges)
+	if by == 0 || f.Problem.Target.GPU {
 		return
 	}
 	floatSums(f, func(v string, s *cin.Assign) {
 		n, long := 0, true
 		cin.ExprAccesses(s.RHS, func(a *cin.Access) {
-			t := f.tensor(a.Name)
-			if t == nil || t.order() == 0 || f.loweredVar(t.levels(a)[t.order()-1]) != v ||
-				!t.caps(t.order()-1).HasPos() {
+			t := f.Tensor(a.Name)
+			if t == nil || t.Order() == 0 || f.LoweredVar(t.LevelVars(a)[t.Order()-1]) != v ||
+				!t.Kind(t.Order()-1).HasPos() {
 				return
 			}
 			n++
-			long = long && t.Counts != nil && t.NNZ >= windowedSegment*max(t.parentPositions(), 1)
+			long = long && t.Counts != nil && t.NNZ >= windowedSegment*max(t.Parents(), 1)
 		})
 		if n > 1 && long {
 			orders[v] = Chosen{Order: Order{Word: Windows}.of(v), Minor: true,
@@ -127,13 +130,4 @@ func windowed(f *facts, orders map[string]Chosen) {
 					cin.ExprString(s.RHS), windowedSegment, why)}
 		}
 	})
-}
-
-// parentPositions returns the number of positions in the level above the last one. It returns 1 if
-// the tensor has only one level.
-func (t *Tensor) parentPositions() int64 {
-	if t.order() < 2 {
-		return 1
-	}
-	return t.Counts[t.order()-2]
 }

@@ -3,6 +3,7 @@ package choice
 import (
 	"fmt"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -16,7 +17,7 @@ var Nontemporal = &Choice{
 	CPUOnly: "values are stored without going through a CPU's caches",
 	Minor:   true,
 	Default: defaultNontemporal,
-	Follow: func(f *facts, v *strategy.Value, _ Order) error {
+	Follow: func(f *analysis.Facts, v *strategy.Value, _ Order) error {
 		if err := storesRows(f); err != nil {
 			return err
 		}
@@ -34,37 +35,38 @@ const leastLines = 8
 // values must be written once and occupy more than the caches hold. A normal store to a line that
 // is in no cache first reads the line, although all of it is overwritten, and evicts something that
 // may be read again.
-func defaultNontemporal(f *facts, v *strategy.Value) []Chosen {
+func defaultNontemporal(f *analysis.Facts, v *strategy.Value) []Chosen {
 	n := resultValues(f)
-	bytes, cached := n*float64(f.result.Type.Size()), streamedCaches*float64(f.problem.Target.FarBytes)
-	if f.problem.Target.GPU || storesRows(f) != nil || bytes < cached ||
-		f.problem.Assembly == strategy.Mapped && len(v.Tiles) == 0 {
+	bytes := n * float64(f.Result.Type.Size())
+	cached := streamedCaches * float64(f.Problem.Target.FarBytes)
+	if f.Problem.Target.GPU || storesRows(f) != nil || bytes < cached ||
+		f.Problem.Assembly == strategy.Mapped && len(v.Tiles) == 0 {
 		return nil
 	}
-	row := f.problem.Sizes[f.vars[len(f.vars)-1]] * f.result.Type.Size()
+	row := f.Problem.Sizes[f.Vars[len(f.Vars)-1]] * f.Result.Type.Size()
 	if row%strategy.CacheLine != 0 && row < leastLines*strategy.CacheLine {
 		return nil
 	}
 	once := "is written once"
-	if f.problem.Assembly == strategy.Mapped {
+	if f.Problem.Assembly == strategy.Mapped {
 		once = "each row is stored from registers when it is first written"
 	}
-	return []Chosen{{Order: Order{Name: cin.Target(f.stmt).Name},
+	return []Chosen{{Order: Order{Name: cin.Target(f.Stmt).Name},
 		Why: fmt.Sprintf("%s takes %s, a cache may keep %s, and %s",
-			cin.Target(f.stmt).Key(), size(bytes), size(cached), once)}}
+			cin.Target(f.Stmt).Key(), size(bytes), size(cached), once)}}
 }
 
 // resultValues returns the number of the result's values, or 0 if it is not known.
-func resultValues(f *facts) float64 {
+func resultValues(f *analysis.Facts) float64 {
 	n := 1.0
-	if f.isSparse() {
+	if f.IsSparse() {
 		n = 0
-		if t := f.share(f.stmt); t != nil && t.Counts != nil {
-			n = float64(t.Counts[f.deep])
+		if t := f.Sharer(f.Stmt); t != nil && t.Counts != nil {
+			n = float64(t.Counts[f.LastCompressed])
 		}
 	}
-	for _, v := range f.vars[f.deep+1:] {
-		n *= float64(f.problem.Sizes[v])
+	for _, v := range f.Vars[f.LastCompressed+1:] {
+		n *= float64(f.Problem.Sizes[v])
 	}
 	return n
 }
@@ -72,14 +74,14 @@ func resultValues(f *facts) float64 {
 // storesRows returns an error with the reason if the result is not written in rows of consecutive
 // values, each value once. A result in memory that grows, or a result that is added to, is not
 // written in this way.
-func storesRows(f *facts) error {
-	key := cin.Target(f.stmt).Key()
+func storesRows(f *analysis.Facts) error {
+	key := cin.Target(f.Stmt).Key()
 	switch {
-	case f.problem.Assembly != strategy.Dense && !f.shared():
+	case f.Problem.Assembly != strategy.Dense && !f.SharesLevels():
 		return fmt.Errorf(
 			"%s is built in memory that grows, or added to; want a result that is written once",
 			key)
-	case len(f.vars) == 0 || len(f.vars)-1 <= f.deep:
+	case len(f.Vars) == 0 || len(f.Vars)-1 <= f.LastCompressed:
 		return fmt.Errorf(
 			"the last level of %s must be dense, because its values are stored several at a time",
 			key)

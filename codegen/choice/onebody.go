@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/lattice"
 	"distaff/codegen/strategy"
@@ -19,9 +20,10 @@ import (
 const maxBodies = 32
 
 // oneBodies returns the instructions for the loops that have one body for all cases.
-func oneBodies(f *facts, _ *strategy.Value) (out []Chosen) {
+func oneBodies(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
 	many := map[string]bool{}
-	f.merges(f.stmt, scope{}, func(v string, bodies int) { many[v] = many[v] || bodies > maxBodies })
+	eachMerge(f, f.Stmt, scope{},
+		func(v string, bodies int) { many[v] = many[v] || bodies > maxBodies })
 	for _, v := range slices.Sorted(maps.Keys(many)) {
 		if many[v] {
 			out = append(out, Chosen{Order: Order{Word: OneBody}.of(v),
@@ -56,12 +58,12 @@ func (in scope) at(vars ...string) scope {
 
 // reading returns the scope for the consumer of workspace t. It is a copy of outer, and statements
 // may also read t in the copy.
-func reading(f *facts, t *cin.Access, outer scope) scope {
+func reading(f *analysis.Facts, t *cin.Access, outer scope) scope {
 	outer.spaces = maps.Clone(outer.spaces)
 	if outer.spaces == nil {
 		outer.spaces = map[string]tensor.Format{}
 	}
-	kind := f.spaces[t.Name].Form.Kind
+	kind := f.Spaces[t.Name].Form.Kind
 	x := tensor.Format{}
 	for m := range t.Vars {
 		level := tensor.SingletonNonunique
@@ -81,12 +83,12 @@ func reading(f *facts, t *cin.Access, outer scope) scope {
 	return outer
 }
 
-// lattice returns the merge lattice of a loop over v, a variable of the statement, with the given
-// body.
-func (f *facts) lattice(v string, body cin.Stmt, in scope) *lattice.Lattice {
+// loopLattice returns the merge lattice of a loop over v, a variable of the statement, with the
+// given body.
+func loopLattice(f *analysis.Facts, v string, body cin.Stmt, in scope) *lattice.Lattice {
 	return lattice.Loop(v, body, func(a *cin.Access) lattice.Place {
 		levels, read := in.spaces[a.Name]
-		if t := f.tensor(a.Name); t != nil {
+		if t := f.Tensor(a.Name); t != nil {
 			levels, read = t.Format, true
 		}
 		switch {
@@ -99,35 +101,35 @@ func (f *facts) lattice(v string, body cin.Stmt, in scope) *lattice.Lattice {
 	})
 }
 
-// merges calls fn for each loop in s that merges several operands, with the loop's variable. bodies
-// is the number of innermost bodies that the loop has if each case has its own body. The count
-// stops at maxBodies+1.
-func (f *facts) merges(s cin.Stmt, in scope, fn func(v string, bodies int)) {
+// eachMerge calls fn for each loop in s that merges several operands, with the loop's variable.
+// bodies is the number of innermost bodies that the loop has if each case has its own body. The
+// count stops at maxBodies+1.
+func eachMerge(f *analysis.Facts, s cin.Stmt, in scope, fn func(v string, bodies int)) {
 	switch s := s.(type) {
 	case *cin.Where:
-		f.merges(s.Producer, in, fn)
-		f.merges(s.Consumer, reading(f, cin.Target(s.Producer), in), fn)
+		eachMerge(f, s.Producer, in, fn)
+		eachMerge(f, s.Consumer, reading(f, cin.Target(s.Producer), in), fn)
 	case *cin.Seq:
 		for _, t := range s.List {
-			f.merges(t, in, fn)
+			eachMerge(f, t, in, fn)
 		}
 	case *cin.Forall:
 		in = in.within(s.Var)
-		vars, walked := f.determined(in.loops)
+		vars, walked := f.Determined(in.loops)
 		for k, v := range vars {
 			if walked {
-				if lat := f.lattice(v, s.Body, in); lat.All().Len() > 1 && !lat.Coarse {
+				if lat := loopLattice(f, v, s.Body, in); lat.All().Len() > 1 && !lat.Coarse {
 					fn(v, bodiesAlong(f, vars[k:], s.Body, in, maxBodies+1))
 				}
 			}
 			in = in.at(v)
 		}
-		f.merges(s.Body, in, fn)
+		eachMerge(f, s.Body, in, fn)
 	}
 }
 
 // bodiesOf returns the number of innermost bodies of s. It stops counting at limit.
-func bodiesOf(f *facts, s cin.Stmt, in scope, limit int) int {
+func bodiesOf(f *analysis.Facts, s cin.Stmt, in scope, limit int) int {
 	switch s := s.(type) {
 	case *cin.Where:
 		return bodiesOf(f, s.Producer, in, limit) + bodiesOf(f, s.Consumer,
@@ -140,7 +142,7 @@ func bodiesOf(f *facts, s cin.Stmt, in scope, limit int) int {
 		return n
 	case *cin.Forall:
 		in = in.within(s.Var)
-		vars, walked := f.determined(in.loops)
+		vars, walked := f.Determined(in.loops)
 		if !walked {
 			return bodiesOf(f, s.Body, in.at(vars...), limit)
 		}
@@ -151,11 +153,11 @@ func bodiesOf(f *facts, s cin.Stmt, in scope, limit int) int {
 
 // bodiesAlong returns the number of innermost bodies of nested loops over vars around s. It stops
 // counting at limit.
-func bodiesAlong(f *facts, vars []string, s cin.Stmt, in scope, limit int) int {
+func bodiesAlong(f *analysis.Facts, vars []string, s cin.Stmt, in scope, limit int) int {
 	if len(vars) == 0 {
 		return bodiesOf(f, s, in, limit)
 	}
-	lat := f.lattice(vars[0], s, in)
+	lat := loopLattice(f, vars[0], s, in)
 	inner := in.at(vars[0])
 	if lat.Coarse {
 		return bodiesAlong(f, vars[1:], s, inner, limit)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
@@ -165,7 +166,7 @@ func HasLoop(k int, v string, s cin.Stmt, g *provenance.Graph) error {
 }
 
 // read returns the order that a command's arguments give.
-func (c *Choice) read(f *facts, args []string) (Order, error) {
+func (c *Choice) read(f *analysis.Facts, args []string) (Order, error) {
 	o, last := Order{Choice: c}, len(c.Params)-1
 	for k, text := range args {
 		p := c.Params[min(k, last)]
@@ -188,24 +189,24 @@ func (c *Choice) read(f *facts, args []string) (Order, error) {
 
 // read reads argument k of a command and sets it in o. It checks a word but leaves o.Word to
 // Choice.read.
-func (p Param) read(f *facts, k int, text string, o *Order) (err error) {
+func (p Param) read(f *analysis.Facts, k int, text string, o *Order) (err error) {
 	switch p.Kind {
 	case LoopParam:
-		o.Loop, err = f.ref(k, text)
+		o.Loop, err = parseRef(f, k, text)
 	case VarParam:
-		o.Loop.Var, err = text, HasLoop(k, text, f.body, f.g)
+		o.Loop.Var, err = text, HasLoop(k, text, f.Body, f.Graph)
 	case IndexParam:
-		if o.Loop.Var = text; !f.g.IsReplaced(text) {
-			err = HasLoop(k, text, f.body, f.g)
+		if o.Loop.Var = text; !f.Graph.IsReplaced(text) {
+			err = HasLoop(k, text, f.Body, f.Graph)
 		}
 	case KeptParam:
-		if o.Loop.Var = text; !f.g.IsReplaced(text) || len(cin.Loops(f.body, text)) == 0 {
-			err = HasLoop(k, text, f.body, f.g)
+		if o.Loop.Var = text; !f.Graph.IsReplaced(text) || len(cin.Loops(f.Body, text)) == 0 {
+			err = HasLoop(k, text, f.Body, f.Graph)
 		}
 	case NameParam:
 		o.Name = text
 	case ResultParam:
-		if o.Name = f.resultName(); text != o.Name {
+		if o.Name = f.ResultName(); text != o.Name {
 			err = refused(k, "got %s, want the result, %s", text, o.Name)
 		}
 	case WordParam:
@@ -224,19 +225,19 @@ func (p Param) read(f *facts, k int, text string, o *Order) (err error) {
 	return err
 }
 
-// ref parses argument k as a reference to a loop: a variable that has a loop, followed by [N] to
-// select the Nth of several loops.
-func (f *facts) ref(k int, text string) (Ref, error) {
+// parseRef parses argument k as a reference to a loop: a variable that has a loop, followed by [N]
+// to select the Nth of several loops.
+func parseRef(f *analysis.Facts, k int, text string) (Ref, error) {
 	name, rest, numbered := strings.Cut(text, "[")
 	r, ok := Ref{Var: name}, true
 	if numbered {
 		n, err := strconv.Atoi(strings.TrimSuffix(rest, "]"))
 		r.N, ok = n, err == nil && n > 0 && strings.HasSuffix(rest, "]")
 	}
-	if !ok || !notation.IsName(name) || len(cin.Loops(f.body, name)) < max(r.N, 1) {
+	if !ok || !notation.IsName(name) || len(cin.Loops(f.Body, name)) < max(r.N, 1) {
 		return r, refused(k,
 			"got %s, want a variable that the statement loops over, with [N] for the Nth of its "+
-				"loops: %s", text, strings.Join(cin.LoopVars(f.body), ", "))
+				"loops: %s", text, strings.Join(cin.LoopVars(f.Body), ", "))
 	}
 	return r, nil
 }
@@ -266,7 +267,7 @@ func (r Ref) String() string {
 
 // Outermost returns the loops in s that r names and that are not inside other loops.
 func (r Ref) Outermost(s cin.Stmt) (out []*cin.Forall) {
-	top := outermost(s)
+	top := analysis.Outermost(s)
 	n := 0
 	cin.Walk(s, func(t cin.Stmt) {
 		if l, ok := t.(*cin.Forall); ok && l.Var == r.Var {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/provenance"
 	"distaff/codegen/strategy"
@@ -27,13 +28,13 @@ const innermostRepeated = 0.5
 // ownPart returns the variable whose range the threads can divide, so that each thread computes its
 // own part of the result. The result is dense, and loop l sums contractions into it. The second
 // value is the reason for the choice. Both are "" if the threads would repeat too much work.
-func ownPart(f *facts, l *cin.Forall) (string, string) {
-	if len(f.problem.Intermediates) == 0 {
+func ownPart(f *analysis.Facts, l *cin.Forall) (string, string) {
+	if len(f.Problem.Intermediates) == 0 {
 		return "", ""
 	}
 	best, least, total := "", 0.0, 0.0
-	for _, v := range f.vars {
-		if f.problem.Sizes[v] < MinOwn || parts(f, l, v) != nil {
+	for _, v := range f.Vars {
+		if f.Problem.Sizes[v] < MinOwn || parts(f, l, v) != nil {
 			continue
 		}
 		repeated := 0.0
@@ -58,42 +59,42 @@ func ownPart(f *facts, l *cin.Forall) (string, string) {
 	return best, fmt.Sprintf(
 		"each thread computes a part of the %d coordinates of %s, and repeats %.2g of %.4g "+
 			"multiply-adds",
-		f.problem.Sizes[best], best, least, total)
+		f.Problem.Sizes[best], best, least, total)
 }
 
 // work returns the number of multiply-adds into the intermediate with this name, or into the result
 // if there is no such intermediate.
-func work(f *facts, name string) float64 {
-	if x, ok := f.problem.Intermediates[name]; ok {
+func work(f *analysis.Facts, name string) float64 {
+	if x, ok := f.Problem.Intermediates[name]; ok {
 		return x.Added
 	}
-	return f.problem.Contracted
+	return f.Problem.Contracted
 }
 
 // parts returns nil if each thread can have a part of the range of v in a loop l that sums into the
 // result. Otherwise it returns an error that says why not.
-func parts(f *facts, l *cin.Forall, v string) error {
+func parts(f *analysis.Facts, l *cin.Forall, v string) error {
 	target := cin.Target(l)
 	switch {
-	case !sums(l) || !f.assigns(l) || f.problem.Assembly != strategy.Dense:
+	case !analysis.IsSum(l) || !f.Assigns(l) || f.Problem.Assembly != strategy.Dense:
 		return fmt.Errorf(
 			"got %s, want a loop for Rows that sums into a dense result, of which each thread has "+
 				"a part",
 			target.Key())
-	case !slices.Contains(f.vars, v):
+	case !slices.Contains(f.Vars, v):
 		return fmt.Errorf("got %s, want an index variable of %s", v, target.Key())
-	case slices.ContainsFunc(f.g.Relations(),
+	case slices.ContainsFunc(f.Graph.Relations(),
 		func(r provenance.Relation) bool {
 			return slices.Contains(r.From, v) ||
 				slices.Contains(r.To, v)
 		}):
 		return fmt.Errorf("the loops over %s must not be changed by other commands", v)
 	}
-	for _, x := range f.operands(l) {
-		for level, u := range x.vars {
-			if u == v && !x.t.caps(level).CanLocate() {
+	for _, x := range f.Operands(l) {
+		for level, u := range x.Vars {
+			if u == v && !x.Tensor.Kind(level).CanLocate() {
 				return fmt.Errorf("%s must not store the coordinates of %s in a list, because threads "+
-					"cannot find their parts of a list", x.key, v)
+					"cannot find their parts of a list", x.Key, v)
 			}
 		}
 	}
@@ -102,9 +103,9 @@ func parts(f *facts, l *cin.Forall, v string) error {
 
 // ownVar returns the result's outermost variable if the loop directly inside l is over it, so that
 // each thread can sum its own rows. Otherwise it returns "".
-func ownVar(f *facts, l *cin.Forall) string {
+func ownVar(f *analysis.Facts, l *cin.Forall) string {
 	if ownRows(f, l) {
-		return f.vars[0]
+		return f.Vars[0]
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/lattice"
 	"distaff/codegen/provenance"
@@ -17,7 +18,7 @@ const maxPositions = 1 << 14
 // tile. w is the where that fills t. It returns an error if t cannot have this form. With this
 // form, the producer and the consumer both run over the positions of the tile, and each position
 // has a value. So a place needs neither coordinates nor a mark.
-func positional(f *facts, w *cin.Where, t *cin.Access) (strategy.Form, error) {
+func positional(f *analysis.Facts, w *cin.Where, t *cin.Access) (strategy.Form, error) {
 	loops, a, err := filling(w, t)
 	if err != nil {
 		return strategy.Form{}, err
@@ -28,14 +29,14 @@ func positional(f *facts, w *cin.Where, t *cin.Access) (strategy.Form, error) {
 	}
 	if tileOf(f, loops) != "" {
 		for _, v := range loops {
-			if r := f.g.MadeBy(v); r != nil && r.Kind == provenance.Bound {
+			if r := f.Graph.MadeBy(v); r != nil && r.Kind == provenance.Bound {
 				return strategy.Form{}, fmt.Errorf(
 					"the loop over %s fills %s, so it must cover all of its range; it has "+
 						"other bounds", v, t.Key())
 			}
 		}
 	}
-	if err := f.everywhere(a, key, t); err != nil {
+	if err := checkEverywhere(f, a, key, t); err != nil {
 		return strategy.Form{}, err
 	}
 	if err := readsPlaces(w.Consumer, t); err != nil {
@@ -71,15 +72,16 @@ func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err er
 // tileOfPositions describes the tile of positions that the given loops visit to fill workspace t.
 // key is the key of the access with these positions, and n is the largest number of positions in a
 // tile. An error says why the loops do not visit such a tile.
-func tileOfPositions(f *facts, loops []string, t *cin.Access) (key string, n int64, err error) {
+func tileOfPositions(f *analysis.Facts, loops []string, t *cin.Access) (key string, n int64,
+	err error) {
 	last := loops[len(loops)-1]
 	if tile := tileOf(f, loops); tile != "" {
-		loops = f.g.FullyDerived(tile)
+		loops = f.Graph.FullyDerived(tile)
 		last = loops[len(loops)-1]
 	}
-	c, natural := f.component(loops[0])
+	c, natural := f.Component(loops[0])
 	switch {
-	case c == nil || f.g.PositionsOf(last) == "":
+	case c == nil || f.Graph.PositionsOf(last) == "":
 		return "", 0, fmt.Errorf(
 			"the loop over %s fills %s, so it must run over positions, not coordinates",
 			last, t.Key())
@@ -93,12 +95,12 @@ func tileOfPositions(f *facts, loops []string, t *cin.Access) (key string, n int
 			"%s must be over the variables of one tile of positions", t.Key())
 	}
 	tile := last
-	for r := f.g.MadeBy(tile); r.Kind != provenance.Pos &&
-		len(f.g.FullyDerived(r.From[0])) <= len(loops); r = f.g.MadeBy(tile) {
+	for r := f.Graph.MadeBy(tile); r.Kind != provenance.Pos &&
+		len(f.Graph.FullyDerived(r.From[0])) <= len(loops); r = f.Graph.MadeBy(tile) {
 		tile = r.From[0]
 	}
-	if n, ok := f.mostPositions(tile); ok && n <= maxPositions {
-		return f.g.PositionsOf(last), n, nil
+	if n, ok := f.MostPositions(tile); ok && n <= maxPositions {
+		return f.Graph.PositionsOf(last), n, nil
 	}
 	return "", 0, fmt.Errorf(
 		"%s is filled over tiles of positions, which must have a constant length of at most %d",
@@ -110,11 +112,11 @@ func tileOfPositions(f *facts, loops []string, t *cin.Access) (key string, n int
 // of the producer visit exactly one tile. The schedule must have given the producer a separate loop
 // variable for this tile. The given loops must be all loops that are derived from the separate
 // variable. Otherwise tileOf returns "".
-func tileOf(f *facts, loops []string) string {
-	own := f.g.Underived(loops[0])[0]
-	tile := f.g.TileOf(own)
-	if tile == "" || len(loops) != len(f.g.FullyDerived(own)) ||
-		!slices.Contains(f.g.Filled(loops), tile) {
+func tileOf(f *analysis.Facts, loops []string) string {
+	own := f.Graph.Underived(loops[0])[0]
+	tile := f.Graph.TileOf(own)
+	if tile == "" || len(loops) != len(f.Graph.FullyDerived(own)) ||
+		!slices.Contains(f.Graph.Filled(loops), tile) {
 		return ""
 	}
 	return tile
@@ -123,9 +125,9 @@ func tileOf(f *facts, loops []string) string {
 // isCutApart reports whether the producer of the workspace called name fills a tile of the consumer
 // with loops of its own. The schedule has then transformed the producer's loops separately from the
 // consumer's loops.
-func isCutApart(f *facts, name string) bool {
+func isCutApart(f *analysis.Facts, name string) bool {
 	found := false
-	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
+	eachWorkspace(f.Stmt, func(t *cin.Access, w *cin.Where) {
 		if loops, _, err := filling(w, t); err == nil && t.Name == name {
 			found = found || tileOf(f, loops) != ""
 		}
@@ -133,31 +135,9 @@ func isCutApart(f *facts, name string) bool {
 	return found
 }
 
-// mostPositions returns the largest number of positions that v runs over. ok is false if the
-// relations do not bound this number.
-func (f *facts) mostPositions(v string) (n int64, ok bool) {
-	r := f.g.MadeBy(v)
-	if r == nil {
-		return 0, false
-	}
-	n, ok = f.mostPositions(r.From[0])
-	switch {
-	case r.Kind == provenance.Split && v == r.To[1]:
-		if ok {
-			return min(n, r.N), true
-		}
-		return r.N, true
-	case r.Kind == provenance.Divide && v == r.To[1]:
-		return (n + r.N - 1) / r.N, ok
-	case r.Kind == provenance.Bound && r.Bound == provenance.MaxExact:
-		return r.N, true
-	}
-	return n, ok && r.Kind == provenance.Bound
-}
-
-// everywhere returns an error unless the assignment a to workspace t has a value at every position
-// of the access with the given key, and has no other values.
-func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
+// checkEverywhere returns an error unless the assignment a to workspace t has a value at every
+// position of the access with the given key, and has no other values.
+func checkEverywhere(f *analysis.Facts, a *cin.Assign, key string, t *cin.Access) error {
 	if !lattice.Annihilates(a.RHS, key) {
 		return fmt.Errorf(
 			"%s has values where %s has none, and these have no position",
@@ -165,17 +145,17 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 	}
 	var err error
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
-		op := f.tensor(x.Name)
+		op := f.Tensor(x.Name)
 		switch {
 		case err != nil:
 		case x.Key() == key:
-			last := op.order() - 1
-			first := op.order() - len(t.Vars)
-			if first < 0 || !slices.Equal(op.levels(x)[first:], t.Vars) {
+			last := op.Order() - 1
+			first := op.Order() - len(t.Vars)
+			if first < 0 || !slices.Equal(op.LevelVars(x)[first:], t.Vars) {
 				err = fmt.Errorf(
 					"%s has levels below those whose positions fill %s; want its last level",
 					key, t.Key())
-			} else if !op.caps(last).IsUnique() {
+			} else if !op.Kind(last).IsUnique() {
 				err = fmt.Errorf(
 					"%s stores repeated coordinates (its format is %s), so its positions "+
 						"cannot be used", key, op.Format)
@@ -199,7 +179,7 @@ const maxEach = 64
 // unrolled loop over rows would have one copy for each row. The other is a GPU, where a thread's
 // registers have no addresses. A loop over places has constant indices, so the tile stays in
 // registers.
-func eachPlace(f *facts, consumer cin.Stmt, t *cin.Access, loops []string,
+func eachPlace(f *analysis.Facts, consumer cin.Stmt, t *cin.Access, loops []string,
 	form strategy.Form) bool {
 	var last *cin.Forall
 	s := consumer
@@ -207,21 +187,22 @@ func eachPlace(f *facts, consumer cin.Stmt, t *cin.Access, loops []string,
 		last, s = l, l.Body
 	}
 	a, ok := s.(*cin.Assign)
-	op := f.tensorOf(form.Key)
+	op := f.TensorOf(form.Key)
 	if !ok || len(loops) != 1 || last == nil || last.Var != loops[0] || last.Unit != cin.Serial ||
-		form.Len > maxEach || !sumsRows(f, a, t) || !plainLevels(op, op.order()-len(t.Vars)) {
+		form.Len > maxEach || !sumsRows(f, a, t) || !plainLevels(op, op.Order()-len(t.Vars)) {
 		return false
 	}
-	return last.Unroll == cin.AllIterations || last.Unroll >= form.Len || last.Unroll == 0 && f.onGPU()
+	return last.Unroll == cin.AllIterations || last.Unroll >= form.Len ||
+		last.Unroll == 0 && runsOnGPU(f)
 }
 
 // sumsRows reports whether a only adds to rows of a dense result, and adds values that exist at
 // each place of workspace t.
-func sumsRows(f *facts, a *cin.Assign, t *cin.Access) bool {
-	ok := a.Accumulate && f.assigns(a) && f.result.Format.AllDense() &&
+func sumsRows(f *analysis.Facts, a *cin.Assign, t *cin.Access) bool {
+	ok := a.Accumulate && f.Assigns(a) && f.Result.Format.AllDense() &&
 		!slices.Contains(a.LHS.Vars, t.Vars[len(t.Vars)-1])
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
-		op := f.tensor(x.Name)
+		op := f.Tensor(x.Name)
 		ok = ok && (x.Name == t.Name || op != nil && op.Format.AllDense())
 	})
 	return ok
@@ -230,9 +211,9 @@ func sumsRows(f *facts, a *cin.Assign, t *cin.Access) bool {
 // plainLevels checks the levels of op, beginning with the level number first. It reports whether
 // the segments of each level follow each other without gaps. Each segment must also belong to
 // exactly one position of the level above.
-func plainLevels(op *Tensor, first int) bool {
-	for k := first; k < op.order(); k++ {
-		caps := op.caps(k)
+func plainLevels(op *analysis.Tensor, first int) bool {
+	for k := first; k < op.Order(); k++ {
+		caps := op.Kind(k)
 		if !caps.IsUnique() || k > first && !caps.HasPos() && !caps.CanLocate() {
 			return false
 		}
@@ -240,10 +221,10 @@ func plainLevels(op *Tensor, first int) bool {
 	return true
 }
 
-// onGPU reports whether loops of the statement run on a GPU.
-func (f *facts) onGPU() bool {
+// runsOnGPU reports whether loops of the statement run on a GPU.
+func runsOnGPU(f *analysis.Facts) bool {
 	found := false
-	cin.Walk(f.stmt, func(s cin.Stmt) {
+	cin.Walk(f.Stmt, func(s cin.Stmt) {
 		l, ok := s.(*cin.Forall)
 		found = found || ok && l.Unit >= cin.GPUBlock
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/lattice"
 	"distaff/codegen/strategy"
@@ -22,7 +23,7 @@ var RowLanes = &Choice{
 	Takes: func(args []string) bool {
 		return len(args) > 3 && args[1] == "GPUThread" && args[3] == "Rows"
 	},
-	Mark: func(f *facts, o Order) (cin.Stmt, error) {
+	Mark: func(f *analysis.Facts, o Order) (cin.Stmt, error) {
 		switch {
 		case o.Word != "Atomics":
 			return nil, refused(2, "got %s, want Atomics: two tiles may add to the same first or last row",
@@ -48,7 +49,7 @@ const (
 	warpRows  = 8
 )
 
-func followRowLanes(f *facts, v *strategy.Value, o Order) error {
+func followRowLanes(f *analysis.Facts, v *strategy.Value, o Order) error {
 	done := false
 	var walk func(s cin.Stmt, inWarp bool) error
 	walk = func(s cin.Stmt, inWarp bool) error {
@@ -81,7 +82,7 @@ func followRowLanes(f *facts, v *strategy.Value, o Order) error {
 		}
 		return nil
 	}
-	if err := walk(f.stmt, false); err != nil {
+	if err := walk(f.Stmt, false); err != nil {
 		return err
 	}
 	if !done {
@@ -92,12 +93,12 @@ func followRowLanes(f *facts, v *strategy.Value, o Order) error {
 
 // sharesRows returns an error unless the loop l sums the values at the positions of a tile into
 // rows of a dense result.
-func sharesRows(f *facts, l *cin.Forall, v *strategy.Value) error {
-	c, natural := f.component(l.Var)
+func sharesRows(f *analysis.Facts, l *cin.Forall, v *strategy.Value) error {
+	c, natural := f.Component(l.Var)
 	a, ok := l.Body.(*cin.Assign)
 	switch {
 	case c == nil || len(c.Roots) < 2 || !natural || l.Var != c.Leaves[len(c.Leaves)-1] ||
-		f.g.PositionsOf(l.Var) == "":
+		f.Graph.PositionsOf(l.Var) == "":
 		return fmt.Errorf(
 			"the loop over %s must be the innermost loop over fused positions of rows and "+
 				"their entries",
@@ -105,7 +106,7 @@ func sharesRows(f *facts, l *cin.Forall, v *strategy.Value) error {
 	case !ok:
 		return fmt.Errorf(
 			"the loop over %s must be innermost and contain only one sum", l.Var)
-	case !f.assigns(l) || !f.result.Format.AllDense():
+	case !f.Assigns(l) || !f.Result.Format.AllDense():
 		return fmt.Errorf("%s must be a result with dense levels, because the loop over %s adds to "+
 			"its rows",
 			a.LHS.Key(), l.Var)
@@ -115,7 +116,7 @@ func sharesRows(f *facts, l *cin.Forall, v *strategy.Value) error {
 				"rows", l.Var,
 			a.LHS.Key())
 	}
-	key := f.g.PositionsOf(l.Var)
+	key := f.Graph.PositionsOf(l.Var)
 	if !slices.ContainsFunc(c.Roots, func(r string) bool { return slices.Contains(a.LHS.Vars, r) }) {
 		return fmt.Errorf("%s is one sum of all rows of %s; want a sum for each row",
 			a.LHS.Key(), key)
@@ -126,12 +127,12 @@ func sharesRows(f *facts, l *cin.Forall, v *strategy.Value) error {
 // placesOfRows returns an error unless each value in the sum can be found by its position alone.
 // Three kinds of values can: values stored at the positions of key, values in a workspace that has
 // a place for each of these positions, and values of dense operands.
-func placesOfRows(f *facts, l *cin.Forall, a *cin.Assign, roots []string, key string,
+func placesOfRows(f *analysis.Facts, l *cin.Forall, a *cin.Assign, roots []string, key string,
 	v *strategy.Value) error {
-	op := f.tensorOf(key)
+	op := f.TensorOf(key)
 	driver, err := "", error(nil)
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
-		t := f.tensor(x.Name)
+		t := f.Tensor(x.Name)
 		switch {
 		case err != nil:
 		case x.Key() == key || t == nil && v.Spaces[x.Name].Form.Kind == strategy.Positions &&
@@ -149,7 +150,7 @@ func placesOfRows(f *facts, l *cin.Forall, a *cin.Assign, roots []string, key st
 				x.Key(), key)
 		}
 	})
-	last := op.order() - 1
+	last := op.Order() - 1
 	first := last + 1 - len(roots)
 	switch {
 	case err != nil:
@@ -158,7 +159,7 @@ func placesOfRows(f *facts, l *cin.Forall, a *cin.Assign, roots []string, key st
 		return fmt.Errorf(
 			"%s has values where %s has none, and these have no position",
 			cin.ExprString(a.RHS), key)
-	case first < 0 || !op.caps(last).HasPos():
+	case first < 0 || !op.Kind(last).HasPos():
 		return fmt.Errorf(
 			"the last level of %s (its format is %s) must be compressed, because rows are found by the "+
 				"positions where they begin", key, op.Format)

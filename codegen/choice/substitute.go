@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -20,18 +21,19 @@ var Substitute = &Choice{
 	Name:    "substitute",
 	Params:  []Param{{Kind: VarsParam, Name: "{i, j, k}"}, {Kind: WordParam, Words: Libraries}},
 	Meaning: "calls a library or C function instead of loops",
-	Default: func(f *facts, _ *strategy.Value) []Chosen { return slices.Clone(f.problem.Products) },
+	Default: products,
 	Follow:  followSubstitute,
 }
 
-// Product returns the instruction to replace the loops over vars by a call of a BLAS. why is the
-// reason.
-func Product(vars []string, why string) Chosen {
-	o := Order{Choice: Substitute, Name: strings.Join(vars, ","), Word: BLAS}
-	return Chosen{Order: o, Why: why}
+// products returns the instructions to replace the loops of matrix products by calls of a BLAS.
+func products(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
+	for _, p := range f.Problem.Products {
+		out = append(out, Chosen{Order: Order{Name: strings.Join(p.Vars, ","), Word: BLAS}, Why: p.Why})
+	}
+	return out
 }
 
-func followSubstitute(f *facts, v *strategy.Value, o Order) error {
+func followSubstitute(f *analysis.Facts, v *strategy.Value, o Order) error {
 	text, quoted := strings.CutPrefix(o.Word, "\"")
 	switch {
 	case quoted:
@@ -42,7 +44,7 @@ func followSubstitute(f *facts, v *strategy.Value, o Order) error {
 		return callExtern(f, v, &strategy.Extern{Vars: o.Name, Name: CuSPARSE})
 	}
 	var sums []*cin.Assign
-	cin.Walk(f.stmt, func(s cin.Stmt) {
+	cin.Walk(f.Stmt, func(s cin.Stmt) {
 		l, ok := s.(*cin.Forall)
 		if a := loopsAround(f, s, o.Vars()); ok && a != nil && a.Accumulate {
 			v.At(l).Gemm = len(o.Vars())
@@ -59,10 +61,10 @@ func followSubstitute(f *facts, v *strategy.Value, o Order) error {
 }
 
 // callExtern makes the function x run the loops over its variables.
-func callExtern(f *facts, v *strategy.Value, x *strategy.Extern) error {
+func callExtern(f *analysis.Facts, v *strategy.Value, x *strategy.Extern) error {
 	var found []*cin.Forall
 	names := strings.Split(x.Vars, ",")
-	cin.Walk(f.stmt, func(s cin.Stmt) {
+	cin.Walk(f.Stmt, func(s cin.Stmt) {
 		if l, ok := s.(*cin.Forall); ok && loopsAround(f, l, names) != nil {
 			found = append(found, l)
 		}
@@ -98,8 +100,8 @@ const gemmNeedsArrays = "gemm multiplies matrices, which must be stored as array
 
 // matrices turns the workspaces that matrix products read or add to into arrays. sums has the
 // assignments of the products. An error says why a workspace cannot be an array.
-func matrices(f *facts, v *strategy.Value, sums []*cin.Assign) (err error) {
-	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
+func matrices(f *analysis.Facts, v *strategy.Value, sums []*cin.Assign) (err error) {
+	eachWorkspace(f.Stmt, func(t *cin.Access, w *cin.Where) {
 		used := false
 		for _, a := range sums {
 			used = used || a.LHS.Name == t.Name
@@ -125,17 +127,17 @@ func matrices(f *facts, v *strategy.Value, sums []*cin.Assign) (err error) {
 }
 
 // isGemm reports whether s consists of the loops of one matrix product.
-func isGemm(f *facts, s cin.Stmt) bool {
-	return slices.ContainsFunc(f.problem.Products,
-		func(p Chosen) bool { return loopsAround(f, s, p.Order.Vars()) != nil })
+func isGemm(f *analysis.Facts, s cin.Stmt) bool {
+	return slices.ContainsFunc(f.Problem.Products,
+		func(p analysis.Product) bool { return loopsAround(f, s, p.Vars) != nil })
 }
 
 // loopsAround returns the assignment inside s if s is loops over exactly the given variables, in
 // any order, or else nil.
-func loopsAround(f *facts, s cin.Stmt, vars []string) *cin.Assign {
+func loopsAround(f *analysis.Facts, s cin.Stmt, vars []string) *cin.Assign {
 	left := make([]string, len(vars))
 	for k, v := range vars {
-		left[k] = f.g.ConsumerVar(v)
+		left[k] = f.Graph.ConsumerVar(v)
 	}
 	for len(left) > 0 {
 		l, ok := s.(*cin.Forall)

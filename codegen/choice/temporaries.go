@@ -3,6 +3,7 @@ package choice
 import (
 	"strings"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -19,9 +20,9 @@ var Temporaries = &Choice{
 	Meaning: "sums in scalars or workspaces; must come first",
 	First:   true,
 	Minor:   true,
-	Default: func(f *facts, _ *strategy.Value) []Chosen {
+	Default: func(f *analysis.Facts, _ *strategy.Value) []Chosen {
 		var temps []string
-		cin.Walk(f.body, func(s cin.Stmt) {
+		cin.Walk(f.Body, func(s cin.Stmt) {
 			if w, ok := s.(*cin.Where); ok {
 				temps = append(temps, cin.Target(w.Producer).Key())
 			}
@@ -30,6 +31,6 @@ var Temporaries = &Choice{
 		if len(temps) > 0 {
 			why = "sums are taken in " + strings.Join(temps, ", ")
 		}
-		return []Chosen{{Order: Order{Name: f.resultName()}, Why: why}}
+		return []Chosen{{Order: Order{Name: f.ResultName()}, Why: why}}
 	},
 }

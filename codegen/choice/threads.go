@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -54,11 +55,11 @@ var cutWords = [...]string{strategy.Whole: "NoRaces,Whole", strategy.Blocks: "No
 
 // markChunks marks loops to run on threads, in the chunks that o describes. These are the outermost
 // of the loops that o names. markChunks returns the statement's body with the marks.
-func markChunks(f *facts, o Order) (cin.Stmt, error) {
+func markChunks(f *analysis.Facts, o Order) (cin.Stmt, error) {
 	unit, cut, _ := strings.Cut(o.Word, ",")
 	race, word, _ := strings.Cut(cut, ",")
 	switch {
-	case f.problem.Target.GPU:
+	case f.Problem.Target.GPU:
 		return nil, refused(3,
 			"chunks of work are for the threads of a CPU, but --target=cuda compiles for a GPU")
 	case unit != cin.CPUThread.String():
@@ -70,7 +71,7 @@ func markChunks(f *facts, o Order) (cin.Stmt, error) {
 	case o.Name != "" && cutByWords(o.Word) != strategy.Rows:
 		return nil, misspelt(4, "got %s, want a number of at least 1", o.Name)
 	}
-	list := o.Loop.Outermost(f.body)
+	list := o.Loop.Outermost(f.Body)
 	if len(list) == 0 {
 		return nil, refused(0,
 			"only an outermost loop can be divided into chunks of work; the loop over %s is "+
@@ -80,13 +81,13 @@ func markChunks(f *facts, o Order) (cin.Stmt, error) {
 		if l.Unit != cin.Serial {
 			return nil, refused(0, "the loop over %s is already parallel", o.Loop.String())
 		}
-		if f.g.OfLoop(l.Var) != nil || l.Unroll != 0 {
+		if f.Graph.OfLoop(l.Var) != nil || l.Unroll != 0 {
 			return nil, refused(0,
 				"got %s, want a variable of the statement whose loop is not unrolled and not "+
 					"made by another command", o.Loop.String())
 		}
 	}
-	return cin.MapLoops(f.body, o.Loop.Var, func(l *cin.Forall) cin.Stmt {
+	return cin.MapLoops(f.Body, o.Loop.Var, func(l *cin.Forall) cin.Stmt {
 		if !slices.Contains(list, l) {
 			return l
 		}
@@ -100,7 +101,7 @@ func cutByWords(words string) strategy.How {
 }
 
 // followThreads changes how the outermost loops that o names are cut.
-func followThreads(f *facts, v *strategy.Value, o Order) error {
+func followThreads(f *analysis.Facts, v *strategy.Value, o Order) error {
 	list, err := threadLoops(f, o.Loop)
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func followThreads(f *facts, v *strategy.Value, o Order) error {
 }
 
 // defaultThreads returns the instructions for the outermost loops that run on threads.
-func defaultThreads(f *facts, v *strategy.Value) []Chosen {
+func defaultThreads(f *analysis.Facts, v *strategy.Value) []Chosen {
 	return eachLoop(f, func(l *cin.Forall) (Order, string, bool) {
 		if l.Unit != cin.CPUThread {
 			return Order{}, "", false
@@ -132,8 +133,9 @@ func defaultThreads(f *facts, v *strategy.Value) []Chosen {
 
 // eachLoop returns the instructions that decide returns for the outermost loops. ok is false if a
 // loop has none. If all loops over a variable have the same instruction, it is returned once.
-func eachLoop(f *facts, decide func(l *cin.Forall) (o Order, why string, ok bool)) (out []Chosen) {
-	top := outermost(f.stmt)
+func eachLoop(f *analysis.Facts,
+	decide func(l *cin.Forall) (o Order, why string, ok bool)) (out []Chosen) {
+	top := analysis.Outermost(f.Stmt)
 	of := map[*cin.Forall]Chosen{}
 	for _, l := range top {
 		if o, why, ok := decide(l); ok {
@@ -159,9 +161,9 @@ func eachLoop(f *facts, decide func(l *cin.Forall) (o Order, why string, ok bool
 }
 
 // nth returns the name of loop l: its variable, and its number among the loops over this variable.
-func nth(f *facts, l *cin.Forall) Ref {
+func nth(f *analysis.Facts, l *cin.Forall) Ref {
 	n, at := 0, 0
-	cin.Walk(f.stmt, func(s cin.Stmt) {
+	cin.Walk(f.Stmt, func(s cin.Stmt) {
 		if m, ok := s.(*cin.Forall); ok && m.Var == l.Var {
 			if n++; m == l {
 				at = n
@@ -173,8 +175,8 @@ func nth(f *facts, l *cin.Forall) Ref {
 
 // threadLoops returns the outermost loops that r names and that run on threads in chunks of work.
 // It returns an error if there are none.
-func threadLoops(f *facts, r Ref) ([]*cin.Forall, error) {
-	list := slices.DeleteFunc(r.Outermost(f.stmt),
+func threadLoops(f *analysis.Facts, r Ref) ([]*cin.Forall, error) {
+	list := slices.DeleteFunc(r.Outermost(f.Stmt),
 		func(l *cin.Forall) bool { return l.Unit != cin.CPUThread || l.Race != cin.Unsaid })
 	if len(list) == 0 {
 		return nil,
@@ -199,9 +201,9 @@ const mostParts = 1 << 16
 
 // orderedTo returns how l is cut if it follows the instruction o, or an error if l cannot be cut in
 // this way.
-func orderedTo(f *facts, l *cin.Forall, o Order) (strategy.Cut, error) {
+func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (strategy.Cut, error) {
 	target := cin.Target(l)
-	scalar := len(target.Vars) == 0 && target.Name != f.result.Name
+	scalar := len(target.Vars) == 0 && target.Name != f.Result.Name
 	how := cutByWords(o.Word)
 	c := strategy.Cut{How: how, N: o.N}
 	switch how {
@@ -212,30 +214,30 @@ func orderedTo(f *facts, l *cin.Forall, o Order) (strategy.Cut, error) {
 				fmt.Errorf(
 					"got %d chunks, want no number: only a loop that sums into one scalar has one",
 					o.N)
-		case sums(l):
+		case analysis.IsSum(l):
 			return c,
 				fmt.Errorf(
 					"iterations of %s add to the same elements of %s; use Temporary with "+
 						"Work, where chunks have partial results", l.Var, target.Key())
 		case fillsSpace(f, l) && how == strategy.Blocks:
 			return c, nil
-		case !f.assigns(l):
+		case !f.Assigns(l):
 			return c, fmt.Errorf(
 				"the loop over %s fills the workspace %s, so it cannot be divided into chunks",
 				l.Var, target.Key())
-		case f.isSparse() && !f.shared() && l.Var != f.vars[0]:
+		case f.IsSparse() && !f.SharesLevels() && l.Var != f.Vars[0]:
 			return c, fmt.Errorf(
 				"%s is written in order, so only a loop over its outermost variable, %s, can "+
 					"be divided into chunks",
-				target.Key(), f.vars[0])
-		case how == strategy.Blocks && f.problem.Assembly == strategy.Append:
+				target.Key(), f.Vars[0])
+		case how == strategy.Blocks && f.Problem.Assembly == strategy.Append:
 			return c, fmt.Errorf("entries of %s must be appended in order, so the chunks must be Ordered", target.Key())
-		case how == strategy.Ordered && f.problem.Assembly != strategy.Append:
+		case how == strategy.Ordered && f.Problem.Assembly != strategy.Append:
 			return c, fmt.Errorf(
 				"%s is not appended to; want chunks of Work, which need no order", target.Key())
 		}
 		if how == strategy.Ordered {
-			c.Streamed = cachedChunks * f.problem.Target.ChunkWork
+			c.Streamed = cachedChunks * f.Problem.Target.ChunkWork
 			if d, _ := drivers(f, l); d == nil && o.N > 0 {
 				return c, fmt.Errorf(
 					"no operand's entries tell how much work an iteration of %s is; want "+
@@ -244,7 +246,7 @@ func orderedTo(f *facts, l *cin.Forall, o Order) (strategy.Cut, error) {
 		}
 	case strategy.Partial:
 		switch {
-		case !sums(l) || !f.assigns(l) || f.problem.Assembly != strategy.Dense:
+		case !analysis.IsSum(l) || !f.Assigns(l) || f.Problem.Assembly != strategy.Dense:
 			return c, fmt.Errorf(
 				"partial results need a loop that sums into a dense result; got %s",
 				target.Key())
@@ -264,7 +266,7 @@ func orderedTo(f *facts, l *cin.Forall, o Order) (strategy.Cut, error) {
 		switch {
 		case o.N > 0:
 			return c, fmt.Errorf("got %d chunks, want none: the loop is not divided", o.N)
-		case !sums(l) || !f.assigns(l) || f.problem.Assembly != strategy.Dense:
+		case !analysis.IsSum(l) || !f.Assigns(l) || f.Problem.Assembly != strategy.Dense:
 			return c, fmt.Errorf(
 				"threads can set a result to 0 only if it is dense and the loop sums into it; "+
 					"got %s",
@@ -284,31 +286,31 @@ func orderedTo(f *facts, l *cin.Forall, o Order) (strategy.Cut, error) {
 						"result's outermost variable",
 					l.Var)
 		default:
-			c.Own = f.vars[0]
+			c.Own = f.Vars[0]
 		}
 	}
 	return c, nil
 }
 
 // cutOf returns how a loop on threads is cut by default, and the reason.
-func cutOf(f *facts, l *cin.Forall) (c strategy.Cut, why string) {
+func cutOf(f *analysis.Facts, l *cin.Forall) (c strategy.Cut, why string) {
 	target := cin.Target(l)
 	switch {
 	case fillsSpace(f, l):
 		return strategy.Cut{How: strategy.Blocks}, fmt.Sprintf("each %s fills its own elements of %s; "+
 			"%s", l.Var, target.Key(), evenBy(f, l))
-	case !sums(l) && f.problem.Assembly == strategy.Append:
+	case !analysis.IsSum(l) && f.Problem.Assembly == strategy.Append:
 		return orderedCut(f, l), fmt.Sprintf("%s is appended to in order; "+
 			"%s", target.Key(), evenBy(f, l))
-	case !sums(l):
+	case !analysis.IsSum(l):
 		return strategy.Cut{How: strategy.Blocks}, fmt.Sprintf("each %s writes its own elements of %s; "+
 			"%s", l.Var, target.Key(), evenBy(f, l))
-	case len(target.Vars) == 0 && target.Name != f.result.Name:
+	case len(target.Vars) == 0 && target.Name != f.Result.Name:
 		return strategy.Cut{How: strategy.Reduction, N: sumChunks},
 			fmt.Sprintf(
 				"%s is one sum, in a number of parts that does not depend on the threads",
 				target.Name)
-	case !f.assigns(l) || f.isSparse():
+	case !f.Assigns(l) || f.IsSparse():
 		return strategy.Cut{}, "iterations add to the same elements of " + target.Key()
 	}
 	if v, why := ownPart(f, l); v != "" {
@@ -318,10 +320,10 @@ func cutOf(f *facts, l *cin.Forall) (c strategy.Cut, why string) {
 		return strategy.Cut{How: strategy.Partial, N: n}, why
 	}
 	if ownRows(f, l) && longSegments(f, l) {
-		return strategy.Cut{How: strategy.Rows, Own: f.vars[0]}, fmt.Sprintf(
+		return strategy.Cut{How: strategy.Rows, Own: f.Vars[0]}, fmt.Sprintf(
 			"%s is too large for partial results, and the segments of %s are long enough to "+
 				"be divided",
-			target.Key(), f.vars[0])
+			target.Key(), f.Vars[0])
 	}
 	return strategy.Cut{}, fmt.Sprintf(
 		"partial results of %s are not worth their cost; threads set it to 0", target.Key())
@@ -329,22 +331,22 @@ func cutOf(f *facts, l *cin.Forall) (c strategy.Cut, why string) {
 
 // fillsSpace reports whether a loop on threads fills a workspace that threads may share, so that
 // each iteration fills its own places.
-func fillsSpace(f *facts, l *cin.Forall) bool {
+func fillsSpace(f *analysis.Facts, l *cin.Forall) bool {
 	t := cin.Target(l)
-	return !f.assigns(l) && len(t.Vars) > 0 && !sums(l) && f.spaces[t.Name].Shared()
+	return !f.Assigns(l) && len(t.Vars) > 0 && !analysis.IsSum(l) && f.Spaces[t.Name].Shared()
 }
 
 // evenBy returns a phrase that says what makes the chunks of l even. It is used in the reasons of a
 // plan.
-func evenBy(f *facts, l *cin.Forall) string {
+func evenBy(f *analysis.Facts, l *cin.Forall) string {
 	d, _ := drivers(f, l)
 	switch {
 	case d == nil:
 		return "chunks have equal numbers of iterations"
-	case d.t.NNZ < 0:
-		return "chunks have equal work, by the entries of " + d.key
+	case d.Tensor.NNZ < 0:
+		return "chunks have equal work, by the entries of " + d.Key
 	}
-	return fmt.Sprintf("chunks have equal work, by the %d entries of %s", d.t.NNZ, d.key)
+	return fmt.Sprintf("chunks have equal work, by the %d entries of %s", d.Tensor.NNZ, d.Key)
 }
 
 // These constants determine the number of partial results of a dense result, from the average
@@ -371,19 +373,19 @@ const (
 
 // partials returns how many partial results of a dense result are worthwhile, and the reason. The
 // number depends on the known sizes, and not on the number of threads.
-func partials(f *facts) (int64, string) {
+func partials(f *analysis.Facts) (int64, string) {
 	size, work := 1.0, 1.0
-	for _, v := range f.vars {
-		size *= float64(f.problem.Sizes[v])
+	for _, v := range f.Vars {
+		size *= float64(f.Problem.Sizes[v])
 	}
-	for _, t := range f.problem.Tensors[1:] {
+	for _, t := range f.Problem.Tensors[1:] {
 		work = max(work, float64(t.NNZ))
 	}
 	few := min(work/(fewWork*max(size, 1)), fewPartials)
-	if k := len(f.vars); k > 0 {
+	if k := len(f.Vars); k > 0 {
 		// Each entry is added to a row along a variable that no operand stores sparsely.
-		if v := f.vars[k-1]; f.lastOfAll(f.stmt, v) {
-			work *= float64(f.problem.Sizes[v])
+		if v := f.Vars[k-1]; isLastOfAll(f, f.Stmt, v) {
+			work *= float64(f.Problem.Sizes[v])
 			few = 0
 		}
 	}
@@ -396,11 +398,11 @@ func partials(f *facts) (int64, string) {
 // values. entries is the number of entries of operands, and each of them is added once.
 func Partials(entries, values float64) bool { return entries >= fewWork*2*max(values, 1) }
 
-// lastOfAll reports whether v's level is dense and the last level in each operand that has v.
-func (f *facts) lastOfAll(s cin.Stmt, v string) bool {
-	for _, x := range f.operands(s) {
-		for level, u := range x.vars {
-			if u == v && (level != x.t.order()-1 || !x.t.caps(level).CanLocate()) {
+// isLastOfAll reports whether v's level is dense and the last level in each operand that has v.
+func isLastOfAll(f *analysis.Facts, s cin.Stmt, v string) bool {
+	for _, x := range f.Operands(s) {
+		for level, u := range x.Vars {
+			if u == v && (level != x.Tensor.Order()-1 || !x.Tensor.Kind(level).CanLocate()) {
 				return false
 			}
 		}
@@ -415,22 +417,22 @@ const minSegment = 3
 // ownRows reports whether each thread can run the loop l for its own rows of a dense result. l must
 // sum into the result, and the loop directly inside it must be over the rows, as in the product of
 // a CSC matrix with a vector.
-func ownRows(f *facts, l *cin.Forall) bool {
+func ownRows(f *analysis.Facts, l *cin.Forall) bool {
 	inner, ok := l.Body.(*cin.Forall)
-	return ok && len(f.vars) > 0 && inner.Var == f.vars[0] && f.problem.Assembly == strategy.Dense &&
-		f.assigns(l) && sums(l)
+	return ok && len(f.Vars) > 0 && inner.Var == f.Vars[0] && f.Problem.Assembly == strategy.Dense &&
+		f.Assigns(l) && analysis.IsSum(l)
 }
 
 // longSegments reports whether the segments that the loop inside l visits have at least minSegment
 // entries on average, so that they can be divided among threads. It returns true if the counts are
 // not known.
-func longSegments(f *facts, l *cin.Forall) bool {
+func longSegments(f *analysis.Facts, l *cin.Forall) bool {
 	inner := l.Body.(*cin.Forall)
-	for _, x := range f.operands(inner.Body) {
-		for k, u := range x.vars {
+	for _, x := range f.Operands(inner.Body) {
+		for k, u := range x.Vars {
 			// The level must have a segment for each position of the level that l visits.
-			if t := x.t; u == inner.Var && !t.caps(k).CanLocate() &&
-				(!t.caps(k).HasPos() || k == 0 || x.vars[k-1] != l.Var ||
+			if t := x.Tensor; u == inner.Var && !t.Kind(k).CanLocate() &&
+				(!t.Kind(k).HasPos() || k == 0 || x.Vars[k-1] != l.Var ||
 					t.Counts != nil && t.Counts[k] < minSegment*t.Counts[k-1]) {
 				return false
 			}
@@ -448,13 +450,13 @@ const cachedChunks = 512
 // a chunk is cheap, the chunks are small, so that their entries are still in a cache when they are
 // appended. Starting a chunk includes clearing its workspaces, which is cheap if many values are
 // added to each place of a workspace.
-func orderedCut(f *facts, l *cin.Forall) strategy.Cut {
-	c := strategy.Cut{How: strategy.Ordered, Streamed: cachedChunks * f.problem.Target.ChunkWork}
+func orderedCut(f *analysis.Facts, l *cin.Forall) strategy.Cut {
+	c := strategy.Cut{How: strategy.Ordered, Streamed: cachedChunks * f.Problem.Target.ChunkWork}
 	d, others := drivers(f, l)
 	cheap := true
 	eachWorkspace(l.Body, func(t *cin.Access,
 		_ *cin.Where) {
-		cheap = cheap && f.spaces[t.Name].Form.Kind == strategy.Bitmap
+		cheap = cheap && f.Spaces[t.Name].Form.Kind == strategy.Bitmap
 	})
 	if d != nil && cheap {
 		c.N = chunkWork(f, l, d) * int64(len(others)+1)
@@ -467,11 +469,11 @@ func orderedCut(f *facts, l *cin.Forall) strategy.Cut {
 // chunk clears all places. The result for such a loop is rounded to a power of two. It is a
 // constant in the leaf, so operands of similar density get the same leaf, which is compiled only
 // once.
-func chunkWork(f *facts, l *cin.Forall, d *operand) int64 {
-	least := f.problem.Target.ChunkWork
+func chunkWork(f *analysis.Facts, l *cin.Forall, d *analysis.Operand) int64 {
+	least := f.Problem.Target.ChunkWork
 	eachWorkspace(l.Body, func(t *cin.Access, w *cin.Where) {
-		each := max(f.additions(w.Producer, t)/float64(max(d.t.NNZ, 1)), 1)
-		work := max(float64(f.problem.Target.ChunkWork), float64(f.problem.Sizes[t.Vars[0]])) / each
+		each := max(f.Additions(w.Producer, t)/float64(max(d.Tensor.NNZ, 1)), 1)
+		work := max(float64(f.Problem.Target.ChunkWork), float64(f.Problem.Sizes[t.Vars[0]])) / each
 		least = powerOfTwo(work)
 	})
 	return least
@@ -491,17 +493,43 @@ func powerOfTwo(x float64) int64 { return 1 << max(bits.Len64(uint64(x))-1, 0) }
 // weights returns a rank for each operand, by the operand's name. An operand with more entries has
 // a higher rank. The operands with the fewest entries have rank 0, and operands with the same
 // number of entries have the same rank.
-func weights(f *facts) map[string]int {
+func weights(f *analysis.Facts) map[string]int {
 	var sorted []int64
-	for _, t := range f.problem.Tensors[1:] {
+	for _, t := range f.Problem.Tensors[1:] {
 		if !slices.Contains(sorted, t.NNZ) {
 			sorted = append(sorted, t.NNZ)
 		}
 	}
 	slices.Sort(sorted)
 	out := map[string]int{}
-	for _, t := range f.problem.Tensors[1:] {
+	for _, t := range f.Problem.Tensors[1:] {
 		out[t.Name] = slices.Index(sorted, t.NNZ)
 	}
 	return out
+}
+
+// drivers returns the accesses that determine the chunks of the outermost loop l. The loop is cut
+// into chunks with about equal numbers of entries of driver. The entries of the accesses in others
+// are counted as work too. driver is nil if the range of l is divided evenly.
+func drivers(f *analysis.Facts, l *cin.Forall) (driver *analysis.Operand,
+	others []*analysis.Operand) {
+	var rows []*analysis.Operand
+	for _, x := range f.Operands(l.Body) {
+		t := x.Tensor
+		if t.Format.AllDense() || x.Vars[0] != l.Var || !t.Kind(0).HasPos() && !t.Kind(0).CanLocate() {
+			continue
+		}
+		if driver == nil || t.NNZ > driver.Tensor.NNZ {
+			driver = x
+		}
+		if t.Kind(0).CanLocate() && t.Format.HasPosFrom(1) &&
+			!slices.ContainsFunc(rows, func(r *analysis.Operand) bool { return r.Tensor == t }) {
+			rows = append(rows, x)
+		}
+	}
+	if driver != nil && driver.Tensor.Kind(0).CanLocate() {
+		others = slices.DeleteFunc(rows,
+			func(x *analysis.Operand) bool { return x.Tensor == driver.Tensor })
+	}
+	return driver, others
 }

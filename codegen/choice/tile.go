@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -22,7 +23,7 @@ var Tile = &Choice{
 	Follow:  followTile,
 }
 
-func followTile(f *facts, v *strategy.Value, o Order) error {
+func followTile(f *analysis.Facts, v *strategy.Value, o Order) error {
 	x, found, _ := rowTiles(f, v)
 	switch {
 	case o.N < 2 || o.N > 2*maxTile:
@@ -41,9 +42,9 @@ func followTile(f *facts, v *strategy.Value, o Order) error {
 
 // defaultTile returns the instruction to sum rows in tiles, if this is worthwhile and a row does
 // not have too many tiles.
-func defaultTile(f *facts, v *strategy.Value) []Chosen {
+func defaultTile(f *analysis.Facts, v *strategy.Value) []Chosen {
 	x, _, pays := rowTiles(f, v)
-	n := f.problem.Sizes[x]
+	n := f.Problem.Sizes[x]
 	width := Widest(n)
 	if !pays || n > maxTile*maxTiles || width == 0 {
 		return nil
@@ -75,7 +76,7 @@ func Widest(n int64) int64 {
 // variable. In each operand that v indexes, v must index the last level, and this level must be
 // dense.
 type tiles struct {
-	facts *facts
+	facts *analysis.Facts
 	v     string
 	bound []string
 	found []cin.Stmt
@@ -91,13 +92,13 @@ const tileTerms = 1.5
 // rowTiles returns the statements that sum rows of the result and can do so tile by tile. v is the
 // variable along these rows, or "" if the last level of the result is not dense. pays reports
 // whether tiles are expected to be faster than rows in memory, for at least one of the statements.
-func rowTiles(f *facts, how *strategy.Value) (v string, found []cin.Stmt, pays bool) {
-	k := len(f.vars) - 1
-	if k < 0 || k <= f.deep {
+func rowTiles(f *analysis.Facts, how *strategy.Value) (v string, found []cin.Stmt, pays bool) {
+	k := len(f.Vars) - 1
+	if k < 0 || k <= f.LastCompressed {
 		return "", nil, false
 	}
-	t := &tiles{facts: f, v: f.vars[k], value: how}
-	t.find(f.stmt, false)
+	t := &tiles{facts: f, v: f.Vars[k], value: how}
+	t.find(f.Stmt, false)
 	return t.v, t.found, t.pays
 }
 
@@ -105,7 +106,7 @@ func rowTiles(f *facts, how *strategy.Value) (v string, found []cin.Stmt, pays b
 // around s visits a row again, because a row is then stored once, from registers.
 func (t *tiles) paysFor(s cin.Stmt) bool {
 	again := slices.ContainsFunc(t.bound,
-		func(v string) bool { return !slices.Contains(t.facts.vars, v) })
+		func(v string) bool { return !slices.Contains(t.facts.Vars, v) })
 	return !again || t.termsPerVisit(s) >= tileTerms
 }
 
@@ -115,21 +116,21 @@ func (t *tiles) paysFor(s cin.Stmt) bool {
 // returns infinity if an operand's counts are unknown, or if all operands are dense.
 func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 	most := 0.0
-	for _, x := range t.facts.operands(s) {
-		if x.t.Format.AllDense() {
+	for _, x := range t.facts.Operands(s) {
+		if x.Tensor.Format.AllDense() {
 			continue
 		}
-		if x.t.Counts == nil {
+		if x.Tensor.Counts == nil {
 			return math.Inf(1)
 		}
 		above, below := int64(1), int64(1)
-		for k, u := range x.vars {
+		for k, u := range x.Vars {
 			switch {
 			case u == t.v:
 			case slices.Contains(t.bound, u):
-				above, below = x.t.Counts[k], x.t.Counts[k]
+				above, below = x.Tensor.Counts[k], x.Tensor.Counts[k]
 			default:
-				below = x.t.Counts[k]
+				below = x.Tensor.Counts[k]
 			}
 		}
 		most = max(most, float64(below)/float64(max(above, 1)))
@@ -146,8 +147,8 @@ func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 // sumsRow ignores that the outermost loop of s is marked to run on threads. The mark does not
 // matter then, because each thread sums whole rows.
 func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
-	k := len(t.facts.vars) - 1
-	for _, v := range t.facts.vars[:k] {
+	k := len(t.facts.Vars) - 1
+	for _, v := range t.facts.Vars[:k] {
 		if !slices.Contains(t.bound, v) {
 			return false
 		}
@@ -164,13 +165,13 @@ func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 	default:
 		return false
 	}
-	return t.facts.assigns(s) && !holdsGemm(t.facts, s) && !slices.Contains(t.bound, t.v) &&
-		t.facts.lastOfAll(s, t.v) && !t.facts.readsWholeRow(s, t.v) && len(cin.Loops(s, t.v)) > 0 &&
+	return t.facts.Assigns(s) && !holdsGemm(t.facts, s) && !slices.Contains(t.bound, t.v) &&
+		isLastOfAll(t.facts, s, t.v) && !readsWholeRow(t.facts, s, t.v) && len(cin.Loops(s, t.v)) > 0 &&
 		!repeatsTemporary(s, t.v)
 }
 
 // holdsGemm reports whether s contains loops that run as a matrix product.
-func holdsGemm(f *facts, s cin.Stmt) (found bool) {
+func holdsGemm(f *analysis.Facts, s cin.Stmt) (found bool) {
 	cin.Walk(s, func(s cin.Stmt) { found = found || isGemm(f, s) })
 	return found
 }
@@ -192,11 +193,11 @@ func repeatsTemporary(s cin.Stmt, v string) (found bool) {
 
 // readsWholeRow reports whether s reads, along v, a workspace that is filled outside of s or in
 // loops over another variable than v. Such a read needs the whole row, and not only one tile.
-func (f *facts) readsWholeRow(s cin.Stmt, v string) (found bool) {
+func readsWholeRow(f *analysis.Facts, s cin.Stmt, v string) (found bool) {
 	filled := map[string][]string{}
 	eachWorkspace(s, func(t *cin.Access, _ *cin.Where) { filled[t.Name] = t.Vars })
 	cin.Accesses(s, func(a *cin.Access) {
-		if k := slices.Index(a.Vars, v); k >= 0 && f.tensor(a.Name) == nil {
+		if k := slices.Index(a.Vars, v); k >= 0 && f.Tensor(a.Name) == nil {
 			by := filled[a.Name]
 			found = found || by == nil || by[k] != v
 		}
@@ -207,7 +208,7 @@ func (f *facts) readsWholeRow(s cin.Stmt, v string) (found bool) {
 // find searches s for statements that sum rows. serial is true if each thread that runs the
 // outermost loop of s sums whole rows of its own, so that the loop need not count as parallel.
 func (t *tiles) find(s cin.Stmt, serial bool) {
-	if !t.facts.assigns(s) {
+	if !t.facts.Assigns(s) {
 		return
 	}
 	if t.sumsRow(s, serial) {
@@ -223,7 +224,7 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 			t.find(u, serial)
 		}
 	case *cin.Forall:
-		if s.Unit == cin.CPUThread && !serial && sums(s) {
+		if s.Unit == cin.CPUThread && !serial && analysis.IsSum(s) {
 			if s.Race == cin.Atomics || s.Race == cin.Temporary || s.Race == cin.ParallelReduction {
 				return // threads add to the same row, so a tile cannot be stored over it
 			}
@@ -232,7 +233,7 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 				t.find(s, true)
 				return
 			case strategy.Rows:
-				if len(t.facts.vars) == 1 {
+				if len(t.facts.Vars) == 1 {
 					return // each thread has a part of the row
 				}
 			}

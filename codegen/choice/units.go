@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 )
 
@@ -20,7 +21,7 @@ var Units = &Choice{
 		{Kind: NumberParam, Name: "CHUNK", Least: 1, Optional: true},
 		{Kind: FarParam, Name: "N", Optional: true}}, // of Threads, which has a word before it
 	Meaning: "runs iterations on threads or in lanes",
-	Mark: func(f *facts, o Order) (cin.Stmt, error) {
+	Mark: func(f *analysis.Facts, o Order) (cin.Stmt, error) {
 		if o.Far != 0 {
 			return nil, misspelt(4, "got a second number; Work, Ordered, Rows or Whole must be before it")
 		}
@@ -36,7 +37,7 @@ var Units = &Choice{
 
 // onUnit is a loop that is to run on a unit.
 type onUnit struct {
-	facts *facts
+	facts *analysis.Facts
 	loop  *cin.Forall
 	outer []*cin.Forall // the loops around it, outermost first
 	unit  cin.Unit
@@ -46,8 +47,8 @@ type onUnit struct {
 
 // runOn returns the statement's body with the loops over v on the unit of u. chunk is the number of
 // iterations that a thread takes at a time, or 0.
-func runOn(f *facts, v string, u onUnit, chunk int64) (cin.Stmt, error) {
-	switch gpu := f.problem.Target.GPU; {
+func runOn(f *analysis.Facts, v string, u onUnit, chunk int64) (cin.Stmt, error) {
+	switch gpu := f.Problem.Target.GPU; {
 	case u.unit.OnGPU() && !gpu:
 		return nil, refused(1, "%s is a unit of a GPU, but this leaf is compiled for a CPU; want "+
 			"--target=cuda or a unit of a CPU", u.unit)
@@ -55,7 +56,7 @@ func runOn(f *facts, v string, u onUnit, chunk int64) (cin.Stmt, error) {
 		return nil, refused(1, "%s is a unit of a CPU, but --target=cuda compiles for a GPU; want "+
 			"GPUBlock, GPUWarp or GPUThread", u.unit)
 	}
-	for _, u.loop = range cin.Loops(f.body, v) {
+	for _, u.loop = range cin.Loops(f.Body, v) {
 		switch {
 		case u.loop.Unit != cin.Serial:
 			return nil, refused(0, "the loop over %s is already parallel", v)
@@ -71,9 +72,9 @@ func runOn(f *facts, v string, u onUnit, chunk int64) (cin.Stmt, error) {
 		}
 	}
 	if u.unit == cin.Serial {
-		return f.body, nil
+		return f.Body, nil
 	}
-	return cin.MapLoops(f.body, v, func(l *cin.Forall) cin.Stmt {
+	return cin.MapLoops(f.Body, v, func(l *cin.Forall) cin.Stmt {
 		g := *l
 		g.Unit, g.Race, g.Chunk = u.unit, u.race, chunk
 		return &g
@@ -83,7 +84,7 @@ func runOn(f *facts, v string, u onUnit, chunk int64) (cin.Stmt, error) {
 // check returns an error if running the loop on its unit could give a wrong result.
 func (u onUnit) check() error {
 	f, l := u.facts, u.loop
-	outer, temps := cin.Around(f.body, l)
+	outer, temps := cin.Around(f.Body, l)
 	u.outer = outer
 	for _, o := range outer {
 		if o.Unit == cin.CPUVector {
@@ -109,11 +110,11 @@ func (u onUnit) check() error {
 		}
 	}
 	switch {
-	case !f.assigns(l.Body):
+	case !f.Assigns(l.Body):
 		return u.addsToTemporary(target)
-	case f.appended():
+	case isAppended(f):
 		return u.appends(target)
-	case f.hasRaces(l, target):
+	case hasRaces(f, l, target):
 		return u.races(target)
 	}
 	return nil
@@ -144,12 +145,12 @@ func checkLanes(l *cin.Forall) (err error) {
 // hasRaces reports whether two iterations of l may write to the same place of the target. The
 // loop's variable is derived from variables of the statement. If each of these variables indexes
 // the target, different iterations write to different places, and hasRaces returns false.
-func (f *facts) hasRaces(l *cin.Forall, target *cin.Access) bool {
-	v := f.g.ConsumerVar(l.Var)
-	if u := f.g.TileOf(f.g.Underived(v)[0]); u != "" {
+func hasRaces(f *analysis.Facts, l *cin.Forall, target *cin.Access) bool {
+	v := f.Graph.ConsumerVar(l.Var)
+	if u := f.Graph.TileOf(f.Graph.Underived(v)[0]); u != "" {
 		v = u
 	}
-	return slices.ContainsFunc(f.g.Underived(v),
+	return slices.ContainsFunc(f.Graph.Underived(v),
 		func(r string) bool { return !slices.Contains(target.Vars, r) })
 }
 
@@ -158,9 +159,9 @@ func (f *facts) hasRaces(l *cin.Forall, target *cin.Access) bool {
 func (u onUnit) ofOnePlace(target *cin.Access) bool {
 	var vars []string
 	for _, o := range u.outer {
-		vars = append(vars, o.Var, u.facts.g.ConsumerVar(o.Var))
+		vars = append(vars, o.Var, u.facts.Graph.ConsumerVar(o.Var))
 	}
-	return !slices.ContainsFunc(target.Vars, func(v string) bool { return !u.facts.isKnown(v, vars) })
+	return !slices.ContainsFunc(target.Vars, func(v string) bool { return !u.facts.IsKnown(v, vars) })
 }
 
 // races returns an error if the race strategy of the loop does not make it safe. It is called for a
@@ -181,11 +182,11 @@ func (u onUnit) races(target *cin.Access) error {
 		return refused(2,
 			"iterations of %s add to the same elements of %s; use Atomics, Temporary or "+
 				"ParallelReduction", v, key)
-	case f.shared() && race != cin.Atomics && race != cin.IgnoreRaces && !one:
+	case f.SharesLevels() && race != cin.Atomics && race != cin.IgnoreRaces && !one:
 		return refused(2,
 			"iterations of %s add to the same elements of %s, which has compressed levels "+
-				"(its format is %s); use Atomics", v, key, f.result.Format)
-	case race == cin.Atomics && f.problem.Compute.IsComplex():
+				"(its format is %s); use Atomics", v, key, f.Result.Format)
+	case race == cin.Atomics && f.Problem.Compute.IsComplex():
 		return refused(2,
 			"got Atomics, but complex numbers cannot be added atomically; use Temporary")
 	case race == cin.Atomics && u.unit == cin.CPUVector:
@@ -208,7 +209,7 @@ func (u onUnit) races(target *cin.Access) error {
 // give a wrong value of t.
 func (u onUnit) addsToTemporary(t *cin.Access) error {
 	v, race, onGPU := u.loop.Var, u.race, u.unit.OnGPU()
-	races, promised := u.facts.hasRaces(u.loop, t), race == cin.NoRaces || race == cin.IgnoreRaces
+	races, promised := hasRaces(u.facts, u.loop, t), race == cin.NoRaces || race == cin.IgnoreRaces
 	switch {
 	case len(t.Vars) > 0 && u.unit == cin.CPUThread && race == cin.Temporary:
 		return nil
@@ -243,8 +244,8 @@ func (u onUnit) addsToTemporary(t *cin.Access) error {
 
 // appends returns an error if the loop could break the order of the result, which is appended to.
 func (u onUnit) appends(target *cin.Access) error {
-	f, l, form, first := u.facts, u.loop, u.facts.result.Format, u.facts.vars[0]
-	roots := f.g.RootsOf(l.Var)
+	f, l, form, first := u.facts, u.loop, u.facts.Result.Format, u.facts.Vars[0]
+	roots := f.Graph.RootsOf(l.Var)
 	switch {
 	case (u.unit == cin.CPUVector || u.unit.OnGPU() && u.unit != cin.GPUBlock) &&
 		(u.race == cin.ParallelReduction || u.race == cin.Temporary) && u.ofOnePlace(target):
@@ -268,9 +269,9 @@ func (u onUnit) appends(target *cin.Access) error {
 func (u onUnit) staysOneLoop() error {
 	f, l := u.facts, u.loop
 	v := l.Var
-	if c := f.g.OfLoop(v); c != nil {
+	if c := f.Graph.OfLoop(v); c != nil {
 		switch {
-		case !cin.Natural(f.body, f.g, c) || f.g.ConsumerVar(v) != c.Leaves[len(c.Leaves)-1],
+		case !cin.Natural(f.Body, f.Graph, c) || f.Graph.ConsumerVar(v) != c.Leaves[len(c.Leaves)-1],
 			len(c.Roots) > 1 && u.rows:
 			return nil // the loop counts, or its rows are distributed
 		case len(c.Roots) > 1:
@@ -280,10 +281,10 @@ func (u onUnit) staysOneLoop() error {
 		}
 		v = c.Roots[0]
 	}
-	if f.appended() && f.assigns(l.Body) {
+	if isAppended(f) && f.Assigns(l.Body) {
 		return nil // each chunk has its own loops
 	}
-	lat := f.inside(v, l.Body, u.outer, nil)
+	lat := inside(f, v, l.Body, u.outer, nil)
 	if n := len(lat.Iters); n > 1 || n == 1 && lat.Universe() {
 		what := "several operands at once: " + strings.Join(lat.Iters, ", ")
 		if n == 1 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -22,18 +23,18 @@ var Vectorize = &Choice{
 	Follow:  followVectorize,
 }
 
-func followVectorize(f *facts, v *strategy.Value, o Order) error {
-	x := f.loweredVar(o.Loop.Var)
+func followVectorize(f *analysis.Facts, v *strategy.Value, o Order) error {
+	x := f.LoweredVar(o.Loop.Var)
 	if o.Name == "" {
 		v.Lanes[x] = true
 		return nil
 	}
-	a, t, err := f.access(o.Name)
+	a, t, err := f.Access(o.Name)
 	if err != nil {
 		return err
 	}
-	for k, u := range t.levels(a) {
-		if u == x && !t.caps(k).CanLocate() {
+	for k, u := range t.LevelVars(a) {
+		if u == x && !t.Kind(k).CanLocate() {
 			v.Gathers = append(v.Gathers, strategy.Gather{Key: a.Key(), Var: u})
 			return nil
 		}
@@ -43,13 +44,13 @@ func followVectorize(f *facts, v *strategy.Value, o Order) error {
 
 // defaultLanes returns the vectorize commands that apply if the schedule has none: for all loops
 // along contiguous memory, and for loops over long segments of sparse levels.
-func defaultLanes(f *facts, _ *strategy.Value) (out []Chosen) {
-	for _, v := range slices.Sorted(slices.Values(cin.LoopVars(f.stmt))) {
+func defaultLanes(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
+	for _, v := range slices.Sorted(slices.Values(cin.LoopVars(f.Stmt))) {
 		out = append(out, Chosen{Order: Order{}.of(v),
 			Why: "the innermost loops over " + v + " run along contiguous memory"})
 	}
 	gatheredLevels(f, func(a *cin.Access, v string, mean float64) {
-		out = append(out, Chosen{Order: Order{Name: f.short(a.Key())}.of(v),
+		out = append(out, Chosen{Order: Order{Name: f.ShortName(a.Key())}.of(v),
 			Why: fmt.Sprintf("segments of %s have %.1f entries on average", a.Key(), mean)})
 	})
 	return out
@@ -63,19 +64,19 @@ const gatheredSegment = 256
 
 // gatheredLevels calls fn for each sparse level whose segments are long enough to gather in lanes,
 // with the level's variable and the average number of entries in a segment.
-func gatheredLevels(f *facts, fn func(a *cin.Access, v string, mean float64)) {
+func gatheredLevels(f *analysis.Facts, fn func(a *cin.Access, v string, mean float64)) {
 	seen := map[[2]string]bool{}
-	for _, x := range f.operands(f.stmt) {
-		t, a := x.t, x.access
+	for _, x := range f.Operands(f.Stmt) {
+		t, a := x.Tensor, x.Access
 		if t.Counts == nil {
 			continue
 		}
-		for k, v := range x.vars {
+		for k, v := range x.Vars {
 			above := int64(1)
 			if k > 0 {
 				above = t.Counts[k-1]
 			}
-			if t.caps(k).CanLocate() || seen[[2]string{a.Key(), v}] ||
+			if t.Kind(k).CanLocate() || seen[[2]string{a.Key(), v}] ||
 				t.Counts[k] < gatheredSegment*max(above, 1) {
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
 )
@@ -24,13 +25,13 @@ var Workspace = &Choice{
 	Params:  []Param{{Kind: NameParam, Name: "W"}, {Kind: WordParam, Words: strategy.KindNames[:]}},
 	Meaning: "says how a workspace is stored",
 	Follow:  followWorkspace,
-	Decides: func(_ *facts, o Order) string { return o.Name },
+	Decides: func(_ *analysis.Facts, o Order) string { return o.Name },
 	Made:    workspaceKinds,
 }
 
 // workspaceKinds returns the instructions that give the workspaces of v their kinds.
-func workspaceKinds(f *facts, v *strategy.Value) (out []Chosen) {
-	eachWorkspace(f.stmt, func(t *cin.Access, _ *cin.Where) {
+func workspaceKinds(f *analysis.Facts, v *strategy.Value) (out []Chosen) {
+	eachWorkspace(f.Stmt, func(t *cin.Access, _ *cin.Where) {
 		s := v.Spaces[t.Name]
 		inTile := v.Row.Width > 0 && t.Vars[0] == v.Row.Var // the workspace is then itself a tile
 		out = append(out, Chosen{Order{Name: t.Name, Word: s.Form.Kind.String()}, s.Why,
@@ -41,8 +42,8 @@ func workspaceKinds(f *facts, v *strategy.Value) (out []Chosen) {
 
 // filledTogether returns the parallel loop whose chunks all write to the workspace with the given
 // name, if no two chunks write to the same place. It returns nil if there is no such loop.
-func filledTogether(f *facts, v *strategy.Value, name string) *cin.Forall {
-	for _, l := range f.parallel() {
+func filledTogether(f *analysis.Facts, v *strategy.Value, name string) *cin.Forall {
+	for _, l := range f.Parallel() {
 		if cin.Target(l).Name == name && l.Race == cin.Unsaid && v.Of(l).Cut.How == strategy.Blocks {
 			return l
 		}
@@ -50,7 +51,7 @@ func filledTogether(f *facts, v *strategy.Value, name string) *cin.Forall {
 	return nil
 }
 
-func followWorkspace(f *facts, v *strategy.Value, o Order) error {
+func followWorkspace(f *analysis.Facts, v *strategy.Value, o Order) error {
 	kind := strategy.Kind(slices.Index(strategy.KindNames[:], o.Word))
 	s, ok := v.Spaces[o.Name]
 	if !ok {
@@ -62,7 +63,7 @@ func followWorkspace(f *facts, v *strategy.Value, o Order) error {
 	}
 	s.Why, s.Said = "so ordered", true
 	var err error
-	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
+	eachWorkspace(f.Stmt, func(t *cin.Access, w *cin.Where) {
 		if t.Name != o.Name {
 			return
 		}
@@ -73,7 +74,7 @@ func followWorkspace(f *facts, v *strategy.Value, o Order) error {
 			s.Form = hashTable(f, producer, t)
 		case strategy.MarkedList, strategy.Bitmap, strategy.Marks:
 			s.Form.Rows = s.Form.Rows || kind == strategy.Marks && len(t.Vars) > 1
-			if n := f.places(t.Vars); n > MaxPlaces {
+			if n := f.Places(t.Vars); n > MaxPlaces {
 				err = fmt.Errorf(
 					"%[2]s has %.4[3]g coordinates, but a workspace with a place for every "+
 						"coordinate can have at most %[1]d",
@@ -94,7 +95,7 @@ func followWorkspace(f *facts, v *strategy.Value, o Order) error {
 		case strategy.Terms:
 			if form, _, ok := termRows(f, w, t); ok {
 				s.Form = form
-			} else if _, ok := termsAdded(f, producer, t); ok {
+			} else if _, ok := f.TermsAdded(producer, t); ok {
 				s.Form.Of = allTermsOf(f, producer, t)
 			} else {
 				err = fmt.Errorf(

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/explicit"
@@ -23,7 +24,7 @@ import (
 // as in "y:d A:ds x:d". All sizes are 100, and positions and coordinates have 32 bits.
 type leaf struct {
 	stmt, formats string
-	change        func(*scope.Spec, *choice.Problem)
+	change        func(*scope.Spec, *analysis.Problem)
 }
 
 // pattern returns the pattern that the result of statement s shares.
@@ -49,8 +50,8 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 		t.Fatalf("%s: %v", x.stmt, err)
 	}
 	spec := scope.Spec{Name: "leaf", Stmt: s, Compute: tensor.Float64}
-	of := choice.Problem{Sizes: map[string]int64{},
-		Target: choice.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20}}
+	of := analysis.Problem{Sizes: map[string]int64{},
+		Target: analysis.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20}}
 	for k, f := range strings.Fields(x.formats) {
 		name, text, _ := strings.Cut(f, ":")
 		var layout tensor.Format
@@ -63,7 +64,7 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 		spec.Operands = append(spec.Operands,
 			tree.Argument{Name: name, Number: k, Format: layout, Type: tensor.Float64, PosWidth: widths,
 				CrdWidth: widths})
-		of.Tensors = append(of.Tensors, choice.Tensor{NNZ: 1000})
+		of.Tensors = append(of.Tensors, analysis.Tensor{NNZ: 1000})
 	}
 	add := func(a *cin.Access) {
 		if !slices.ContainsFunc(spec.Operands, func(o tree.Argument) bool { return o.Name == a.Name }) {
@@ -213,7 +214,7 @@ func TestLevels(t *testing.T) {
 
 // TestAssembly checks how results with compressed levels are made.
 func TestAssembly(t *testing.T) {
-	share := func(s *scope.Spec, _ *choice.Problem) {
+	share := func(s *scope.Spec, _ *analysis.Problem) {
 		s.Assembly, s.Share = strategy.SharedPattern,
 			"A(i,j)"
 	}
@@ -248,14 +249,14 @@ func TestAssembly(t *testing.T) {
 // rows.
 func TestWorkspaces(t *testing.T) {
 	const spgemm = "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))"
-	long := func(_ *scope.Spec, p *choice.Problem) { p.Sizes["j"] = 1 << 40 }
-	wide := func(s *scope.Spec, p *choice.Problem) {
+	long := func(_ *scope.Spec, p *analysis.Problem) { p.Sizes["j"] = 1 << 40 }
+	wide := func(s *scope.Spec, p *analysis.Problem) {
 		p.Sizes["j"] = 1 << 40
 		for k := range s.Operands {
 			s.Operands[k].CrdWidth = []uint8{0, 8}
 		}
 	}
-	few := func(_ *scope.Spec, p *choice.Problem) {
+	few := func(_ *scope.Spec, p *analysis.Problem) {
 		for k := range p.Tensors {
 			p.Tensors[k].NNZ = 100
 		}
@@ -290,7 +291,7 @@ func TestWorkspaces(t *testing.T) {
 // integers add 0.
 func TestPicked(t *testing.T) {
 	const add = "forall(i, y(i) = a(i) + b(i))"
-	ints := func(s *scope.Spec, _ *choice.Problem) {
+	ints := func(s *scope.Spec, _ *analysis.Problem) {
 		s.Compute = tensor.Int64
 		for k := range s.Operands {
 			s.Operands[k].Type = tensor.Int64
@@ -369,9 +370,9 @@ func TestRaces(t *testing.T) {
 // in memory are fetched ahead.
 func TestRows(t *testing.T) {
 	const spmm = "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))"
-	known := func(s *scope.Spec, p *choice.Problem) { p.Exact = []string{"k"}; p.Sizes["k"] = 32 }
-	far := func(_ *scope.Spec, p *choice.Problem) { p.Target.FarBytes = 1 }
-	both := func(s *scope.Spec, p *choice.Problem) {
+	known := func(s *scope.Spec, p *analysis.Problem) { p.Exact = []string{"k"}; p.Sizes["k"] = 32 }
+	far := func(_ *scope.Spec, p *analysis.Problem) { p.Target.FarBytes = 1 }
+	both := func(s *scope.Spec, p *analysis.Problem) {
 		p.Exact, p.Target.FarBytes = []string{"l"}, 1
 		p.Sizes["l"] = 32
 	}
@@ -417,10 +418,10 @@ func TestRefused(t *testing.T) {
 // TestHuge checks that all threads compute long rows if at most one sum runs along them.
 func TestHuge(t *testing.T) {
 	const sddmm = "forall(i, CPUThread, forall(j, where(A(i,j) = t, forall(k, t += B(i,j) * C(i,k) * D(j,k)))))"
-	share := func(s *scope.Spec, p *choice.Problem) {
+	share := func(s *scope.Spec, p *analysis.Problem) {
 		s.Assembly, s.Share, p.Target.LongRow = strategy.SharedPattern, "B(i,j)", 10
 	}
-	short := func(s *scope.Spec, _ *choice.Problem) {
+	short := func(s *scope.Spec, _ *analysis.Problem) {
 		s.Assembly, s.Share = strategy.SharedPattern,
 			"B(i,j)"
 	}
@@ -441,8 +442,8 @@ func TestHuge(t *testing.T) {
 // row.
 func TestStretch(t *testing.T) {
 	const sum = "forall(i, CPUThread, forall(j, A(i,j) = B(i,j) + C(i,j)))"
-	cuts := func(_ *scope.Spec, p *choice.Problem) { p.Target.LongRow = 10 }
-	given := func(s *scope.Spec, p *choice.Problem) {
+	cuts := func(_ *scope.Spec, p *analysis.Problem) { p.Target.LongRow = 10 }
+	given := func(s *scope.Spec, p *analysis.Problem) {
 		p.Target.LongRow, s.Assembly = 10, strategy.FixedPattern
 	}
 	cut := map[string]int{`\b10 < end`: 2, `search\(B_crd1`: 4, `var open bool`: 1, `if !open`: 1}
@@ -460,7 +461,7 @@ func TestStretch(t *testing.T) {
 // in stretches of 16 positions and in bands of 32 coordinates.
 func TestAhead(t *testing.T) {
 	const product = "forall(i, CPUThread, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))"
-	cuts := func(_ *scope.Spec, p *choice.Problem) {
+	cuts := func(_ *scope.Spec, p *analysis.Problem) {
 		p.Target.LongRow = 1 << 7
 		p.Sizes["j"] = 1 << 10
 		for k := range p.Tensors {

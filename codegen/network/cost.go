@@ -3,6 +3,7 @@ package network
 import (
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/choice"
 )
 
@@ -362,8 +363,8 @@ func (m *model) kindOf(factors, bound set) Kind {
 		return Scalar
 	case uniform && m.places(rest) <= m.maxPlaces():
 		return Array
-	case bound == 0 && choice.Intermediate{
-		Entries: m.entriesOf(factors, 0)}.FillsMarks(m.places(rest)):
+	case bound == 0 && choice.FillsMarks(
+		analysis.Intermediate{Entries: m.entriesOf(factors, 0)}, m.places(rest)):
 		return Marks
 	case choice.FitsPlaces(rest.len(), m.places(rest), m.entries, m.entriesOf(factors, bound)):
 		return Lists
@@ -379,10 +380,10 @@ func (m *model) kindOf(factors, bound set) Kind {
 func (m *model) onThreads(items []item, v int) bool {
 	factors := state{items: items}.factors()
 	open := m.open(factors)
-	x := choice.Intermediate{Added: m.iterations(items, m.varsIn(items)),
+	x := analysis.Intermediate{Added: m.iterations(items, m.varsIn(items)),
 		Entries: m.entriesOf(factors, 0)}
 	k := m.kindOf(factors, 0)
-	return open == 0 || open.has(v) && (k == Array || k == Marks) && x.Shared()
+	return open == 0 || open.has(v) && (k == Array || k == Marks) && choice.MayShare(x)
 }
 
 // sumsAlone reports whether only one thread can run the outermost loop of state x, which sums into

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/choice"
 )
 
@@ -184,15 +185,15 @@ func (c *Contraction) serial() (cost float64) {
 // alone returns the cost of making the intermediate of c, which is made outside all loops, if one
 // thread does it. The cost is 0 if several threads make it.
 func (c *Contraction) alone() float64 {
-	x := choice.Intermediate{Added: c.Products, Entries: c.Entries}
+	x := analysis.Intermediate{Added: c.Products, Entries: c.Entries}
 	first := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Part == nil })
 	switch {
 	case len(c.Vars) == 0 || first < 0 || c.IsGemm():
 		return 0
 	// otherwise one thread fills it in order
 	case c.Kind == Array, c.Kind == Marks &&
-		(x.Summed() || !slices.Equal(c.Loops[:len(c.Vars)], c.Vars)):
-		if x.Shared() && slices.Contains(c.Vars, c.Steps[first].Var) {
+		(choice.IsSummed(x) || !slices.Equal(c.Loops[:len(c.Vars)], c.Vars)):
+		if choice.MayShare(x) && slices.Contains(c.Vars, c.Steps[first].Var) {
 			return 0
 		}
 	}

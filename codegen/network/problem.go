@@ -4,13 +4,13 @@ import (
 	"math/bits"
 	"slices"
 
-	"distaff/codegen/choice"
+	"distaff/codegen/analysis"
 )
 
 // Access is a tensor with the variables of its modes, in mode order. It has the format of the
 // leaf's operand.
 type Access struct {
-	Tensor choice.Tensor
+	Tensor analysis.Tensor
 	Vars   []string
 }
 

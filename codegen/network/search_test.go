@@ -12,21 +12,21 @@ import (
 	"testing"
 	"time"
 
-	"distaff/codegen/choice"
+	"distaff/codegen/analysis"
 	"distaff/codegen/diag"
 	"distaff/io/tensor"
 )
 
-func operandOf(name, levels string, nnz int64, counts ...int64) choice.Tensor {
+func operandOf(name, levels string, nnz int64, counts ...int64) analysis.Tensor {
 	f := tensor.Format{}
 	for k := range levels {
 		f.Levels = append(f.Levels, tensor.Kind(levels[k]))
 		f.Order = append(f.Order, k)
 	}
-	return choice.Tensor{Name: name, Format: f, NNZ: nnz, Counts: counts}
+	return analysis.Tensor{Name: name, Format: f, NNZ: nnz, Counts: counts}
 }
 
-func factor(t choice.Tensor, vars ...string) Factor {
+func factor(t analysis.Tensor, vars ...string) Factor {
 	return Factor{Text: t.Name, Accesses: []Access{{Tensor: t, Vars: vars}}}
 }
 
@@ -302,7 +302,7 @@ func runningExample() *Problem {
 	for v := range strings.SplitSeq("rjpqik", "") {
 		p.Sizes[v] = 50
 	}
-	t := func(name string) choice.Tensor { return operandOf(name, "sss", 6000, 50, 2400, 6000) }
+	t := func(name string) analysis.Tensor { return operandOf(name, "sss", 6000, 50, 2400, 6000) }
 	p.Factors = []Factor{factor(t("A"), "p", "q", "i"), factor(t("B"), "r", "j", "p"),
 		factor(t("C"), "r", "q", "k"), factor(t("D"), "r", "j", "k")}
 	return p
@@ -386,7 +386,7 @@ func TestAppendedSums(t *testing.T) {
 func TestConverting(t *testing.T) {
 	sizes := map[string]int64{"i": 3, "j": 5}
 	for _, c := range []struct {
-		tensor choice.Tensor
+		tensor analysis.Tensor
 		want   float64 // entries
 	}{
 		{operandOf("A", "ss", 7), 7},

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"distaff/codegen/choice"
+	"distaff/codegen/analysis"
 	"distaff/io/tensor"
 )
 
@@ -180,7 +180,7 @@ func (s *steps) keep(c *Contraction, q *Problem) Factor {
 	s.builder.plan.Cost += c.made
 	s.builder.plan.addMemory(c)
 	s.builder.name(c)
-	t := choice.Tensor{Name: c.Name + "'", Format: tensor.DenseOf(len(c.Vars)),
+	t := analysis.Tensor{Name: c.Name + "'", Format: tensor.DenseOf(len(c.Vars)),
 		NNZ: int64(min(math.Ceil(c.Entries), math.MaxInt32))}
 	if c.Kind > Array {
 		t.Format = tensor.SparseOf(len(c.Vars))

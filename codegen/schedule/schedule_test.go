@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/choice"
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
@@ -126,10 +126,10 @@ func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 
 // strategy returns the strategy's input for the problem. All sizes are 100, and sparse operands
 // have 10 entries in each row.
-func (p problem) strategy(in schedule.Problem) func(cin.Stmt, bool) *choice.Problem {
-	return func(s cin.Stmt, shared bool) *choice.Problem {
-		out := &choice.Problem{Stmt: s, Sizes: map[string]int64{}, Compute: in.Compute,
-			Target: choice.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20, GPU: in.GPU}}
+func (p problem) strategy(in schedule.Problem) func(cin.Stmt, bool) *analysis.Problem {
+	return func(s cin.Stmt, shared bool) *analysis.Problem {
+		out := &analysis.Problem{Stmt: s, Sizes: map[string]int64{}, Compute: in.Compute,
+			Target: analysis.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20, GPU: in.GPU}}
 		sizes := func(a *cin.Access) {
 			for _, v := range a.Vars {
 				if out.Sizes[v] == 0 && !slices.Contains(in.Parts, v) {
@@ -144,7 +144,7 @@ func (p problem) strategy(in schedule.Problem) func(cin.Stmt, bool) *choice.Prob
 			name, _, _ := strings.Cut(f, ":")
 			form := in.Formats[name]
 			out.Tensors = append(out.Tensors,
-				choice.Tensor{Name: name, Format: form, Type: in.Compute, NNZ: 1000,
+				analysis.Tensor{Name: name, Format: form, Type: in.Compute, NNZ: 1000,
 					CrdWidth: slices.Repeat([]uint8{4}, len(form.Levels))})
 			if k == 0 {
 				out.Assembly = strategy.AssemblyOf(form, strategy.Pattern{Shared: shared},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/notation"
@@ -29,7 +30,7 @@ type Problem struct {
 	GPU bool
 	// Strategy returns a statement and what package choice must know to choose how it is lowered.
 	// If shared is true, the result uses an operand's level arrays.
-	Strategy func(s cin.Stmt, shared bool) *choice.Problem
+	Strategy func(s cin.Stmt, shared bool) *analysis.Problem
 	// Source returns the user's name for a tensor of Stmt. If it is nil, the default removes the
 	// marks (') that distinguish copies of a tensor in further formats.
 	Source func(string) string
@@ -73,7 +74,7 @@ func (s *state) given() []choice.Order {
 }
 
 // facts returns what package choice must know about the statement.
-func (s *state) facts() *choice.Problem {
+func (s *state) facts() *analysis.Problem {
 	return s.problem.Strategy(s.stmt(), s.problem.Shared)
 }
 

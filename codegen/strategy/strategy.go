@@ -252,6 +252,11 @@ type Space struct {
 // touch no common data.
 func (s Space) Shared() bool { return s.Form.Kind == Array || s.Form.Kind == Marks }
 
+// LeastCapacity is a number of entries that is added when a capacity is estimated, so that few
+// entries do not make a tiny capacity. That applies to a result, and to the piece of the result
+// that a chunk of a loop makes.
+const LeastCapacity = 16
+
 // Result describes the capacity that a result needs, and further choices for results.
 type Result struct {
 	// Factor is the initial capacity as a multiple of the number of entries of all sparse operands.

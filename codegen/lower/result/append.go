@@ -6,6 +6,7 @@ import (
 	"distaff/codegen/ir"
 	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/tree"
+	"distaff/codegen/strategy"
 )
 
 // appendResult appends coordinates and values to arrays that grow. On one thread, or if no loop is
@@ -144,10 +145,10 @@ func (a *appendResult) publishAll() {
 }
 
 // initialCapacity returns the initial capacity, in entries, of the arrays of the result: the
-// strategy's factor times n, limited by the strategy's bound. n is 16 more than the number of
-// entries of all sparse operands.
+// strategy's factor times n, limited by the strategy's bound. n is strategy.LeastCapacity more than
+// the number of entries of all sparse operands.
 func (a *appendResult) initialCapacity() ir.Expr {
-	n := ir.Expr(ir.Int(16))
+	n := ir.Expr(ir.Int(strategy.LeastCapacity))
 	for _, o := range a.out.Leaf.Spec.Operands[1:] {
 		if !o.Format.AllDense() {
 			n = ir.Plus(n, a.out.Leaf.Ops[o.Name].Nnz())

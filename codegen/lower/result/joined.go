@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/ir"
 	"distaff/codegen/lower/tree"
+	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
 
@@ -99,7 +100,7 @@ func (a *appendResult) newJoin(slots ir.Expr) *joinedChunks {
 // chunkCapacity returns the initial capacity, in entries, of the arrays of one chunk. chunks is the
 // number of chunks of the loop.
 func (j *joinedChunks) chunkCapacity(chunks ir.Expr) ir.Expr {
-	return ir.Plus(ir.Over(j.a.initialCapacity(), chunks), ir.Int(16))
+	return ir.Plus(ir.Over(j.a.initialCapacity(), chunks), ir.Int(strategy.LeastCapacity))
 }
 
 // begin starts to fill the arrays of a chunk whose range starts at lo.

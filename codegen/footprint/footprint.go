@@ -1,9 +1,12 @@
-package choice
+// Package footprint computes upper bounds and estimates of the memory that a call of a leaf needs
+// for its workspaces, for the partial results of its chunks, and for a result that grows.
+package footprint
 
 import (
 	"math"
 	"slices"
 
+	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/provenance"
 	"distaff/codegen/strategy"
@@ -20,12 +23,11 @@ const (
 	largeBytes               = 256 << 10
 )
 
-// SpaceBytes returns the largest amount of memory, in bytes, that the workspaces of a statement and
+// Workspaces returns the largest amount of memory, in bytes, that the workspaces of a statement and
 // the partial results of its chunks occupy together, if it is lowered by strategy v and runs on the
 // given number of threads. A workspace inside a loop on threads is counted once for each thread.
-func SpaceBytes(p *Problem, v *strategy.Value, threads int) int64 {
-	f, total := newFactsFor(p, v.Stmt), 0.0
-	f.spaces = v.Spaces
+func Workspaces(p *analysis.Problem, v *strategy.Value, threads int) int64 {
+	f, total := analysis.NewFor(p, v.Stmt), 0.0
 	var walk func(s cin.Stmt, copies float64)
 	walk = func(s cin.Stmt, copies float64) {
 		switch s := s.(type) {
@@ -35,13 +37,14 @@ func SpaceBytes(p *Problem, v *strategy.Value, threads int) int64 {
 				total += partialBytes(f, v.Of(s).Cut, int64(max(threads, 1)))
 			}
 			if x := v.Of(s).Long; x.How == strategy.Precomputed {
-				total += longRowsBytes(f, s.Body, x, float64(max(threads, 1))*float64(max(v.PerThread, 1)))
+				stretches := float64(max(threads, 1)) * float64(max(v.PerThread, 1))
+				total += longRowsBytes(f, s.Body, x, stretches)
 			}
 			if c := v.Of(s).Cut; c.How == strategy.Rows && threads > 1 {
-				whole := f.problem.Sizes[c.Own] // each thread has a part of the range
-				f.problem.Sizes[c.Own] = (whole + int64(threads) - 1) / int64(threads)
+				whole := f.Problem.Sizes[c.Own] // each thread has a part of the range
+				f.Problem.Sizes[c.Own] = (whole + int64(threads) - 1) / int64(threads)
 				walk(s.Body, copies)
-				f.problem.Sizes[c.Own] = whole
+				f.Problem.Sizes[c.Own] = whole
 				return
 			}
 			walk(s.Body, copies)
@@ -51,41 +54,41 @@ func SpaceBytes(p *Problem, v *strategy.Value, threads int) int64 {
 			}
 		case *cin.Where:
 			if t := cin.Target(s.Producer); len(t.Vars) > 0 {
-				total += copies * spaceBytes(f, t, s.Producer, float64(max(threads, 1)))
+				total += copies * spaceBytes(f, v, t, s.Producer, float64(max(threads, 1)))
 			}
 			walk(s.Producer, copies)
 			walk(s.Consumer, copies)
 		}
 	}
-	walk(f.stmt, 1)
+	walk(f.Stmt, 1)
 	return int64(min(total, 1<<62))
 }
 
-// Begun returns the memory that a result occupies before its first entry is appended, in bytes. It
-// is about a result whose arrays grow. kept is the memory of the arrays that become the result's
-// arrays. joined is the memory of the pieces that chunks make, and of the tables that join the
-// pieces. entries is the number of entries of the sparse operands, and threads is the number of
+// InitialResult returns the memory that a result occupies before its first entry is appended, in
+// bytes. It is about a result whose arrays grow. kept is the memory of the arrays that become the
+// result's arrays. joined is the memory of the pieces that chunks make, and of the tables that join
+// the pieces. entries is the number of entries of the sparse operands, and threads is the number of
 // threads.
 //
 // sum is true if the result does not have more entries than its operands, as in a sum. Each thread
 // then frees its piece before it starts the next one, so fewer pieces exist at the same time. A
 // single piece may have most of the entries, however. joined therefore also includes memory for all
 // entries.
-func Begun(p *Problem, v *strategy.Value, entries int64, threads int,
+func InitialResult(p *analysis.Problem, v *strategy.Value, entries int64, threads int,
 	sum bool) (kept, joined int64) {
 	if p.Assembly != strategy.Append {
 		return 0, 0
 	}
-	f := newFactsFor(p, v.Stmt)
-	first := (entries + leastCapacity) * v.Result.Factor
+	f := analysis.NewFor(p, v.Stmt)
+	first := (entries + strategy.LeastCapacity) * v.Result.Factor
 	if v.Result.Most > 0 {
 		first = min(first, v.Result.Most)
 	}
 	pieces, ordered := 0.0, false
-	cin.Walk(f.stmt, func(s cin.Stmt) {
+	cin.Walk(f.Stmt, func(s cin.Stmt) {
 		x, loop := s.(*cin.Forall)
 		switch {
-		case !loop || x.Unit != cin.CPUThread || !f.assigns(x):
+		case !loop || x.Unit != cin.CPUThread || !f.Assigns(x):
 		case v.Of(x).Cut.How == strategy.Ordered:
 			pieces, ordered = chunkCount(f, v, threads, entries), true
 		case !ordered: // each iteration makes one piece
@@ -96,7 +99,8 @@ func Begun(p *Problem, v *strategy.Value, entries int64, threads int,
 	case pieces == 0:
 		return int64(arrays(f, float64(first))), 0
 	case threads <= 1 && ordered: // the only piece becomes the result
-		return int64(arrays(f, float64(first+leastCapacity))), int64(joinBytes(f, 1) + arrays(f, 1))
+		return int64(arrays(f, float64(first+strategy.LeastCapacity))),
+			int64(joinBytes(f, 1) + arrays(f, 1))
 	case ordered:
 		kept = int64(min(arrays(f, float64(first+1))+joinedPositions(f, float64(first+1)), 1<<62))
 	}
@@ -104,21 +108,21 @@ func Begun(p *Problem, v *strategy.Value, entries int64, threads int,
 	if ordered && sum {
 		alive, filled = min(pieces, float64(threads)), arrays(f, float64(first))
 	}
-	return kept,
-		int64(min(joinBytes(f, pieces)+alive*arrays(f, float64(first)/pieces+leastCapacity)+filled, 1<<62))
+	each := arrays(f, float64(first)/pieces+strategy.LeastCapacity)
+	return kept, int64(min(joinBytes(f, pieces)+alive*each+filled, 1<<62))
 }
 
 // iterations returns the largest number of iterations that the loop over v can have. The schedule
 // may have derived v from variables of the statement. The number of iterations is then the number
 // of coordinates of these variables. If divide made v and there are fewer coordinates than ranges,
 // it is the number of ranges, because some ranges are empty.
-func iterations(f *facts, v string) float64 {
-	c, _ := f.component(v)
+func iterations(f *analysis.Facts, v string) float64 {
+	c, _ := f.Component(v)
 	if c == nil {
-		return float64(f.problem.Sizes[v])
+		return float64(f.Problem.Sizes[v])
 	}
-	n := f.places(c.Roots)
-	for r := f.g.MadeBy(v); r != nil; r = f.g.MadeBy(r.From[0]) {
+	n := f.Places(c.Roots)
+	for r := f.Graph.MadeBy(v); r != nil; r = f.Graph.MadeBy(r.From[0]) {
 		if r.Kind == provenance.Divide {
 			n = max(n, float64(r.N))
 		}
@@ -128,13 +132,13 @@ func iterations(f *facts, v string) float64 {
 
 // arrays returns the size in bytes of the arrays of a result with capacity for n entries. It does
 // not count the position array of the outermost compressed level, whose size does not depend on n.
-func arrays(f *facts, n float64) float64 {
-	bytes, outermost := arrayBytes(n*float64(f.result.Type.Size())), true
-	for k, kind := range f.result.Format.Levels {
+func arrays(f *analysis.Facts, n float64) float64 {
+	bytes, outermost := arrayBytes(n*float64(f.Result.Type.Size())), true
+	for k, kind := range f.Result.Format.Levels {
 		if !kind.HasPos() {
 			continue
 		}
-		if bytes += arrayBytes(n * float64(f.result.CrdWidth[k])); !outermost {
+		if bytes += arrayBytes(n * float64(f.Result.CrdWidth[k])); !outermost {
 			bytes += arrayBytes((n + 1) * posBytes)
 		}
 		outermost = false
@@ -146,9 +150,9 @@ func arrays(f *facts, n float64) float64 {
 // number of entries of the joined arrays. If there are dense levels between two compressed levels,
 // each entry of the outer compressed level has all dense coordinates below it. The position array
 // of the inner compressed level then has an element for each of these coordinates.
-func joinedPositions(f *facts, n float64) (bytes float64) {
+func joinedPositions(f *analysis.Facts, n float64) (bytes float64) {
 	dense, scope := 1.0, false
-	for k, kind := range f.result.Format.Levels {
+	for k, kind := range f.Result.Format.Levels {
 		switch {
 		case kind.HasPos():
 			if scope {
@@ -156,7 +160,7 @@ func joinedPositions(f *facts, n float64) (bytes float64) {
 			}
 			dense, scope = 1, true
 		case kind == tensor.Dense && scope:
-			dense *= float64(max(f.problem.Sizes[f.vars[k]], 1))
+			dense *= float64(max(f.Problem.Sizes[f.Vars[k]], 1))
 		}
 	}
 	return bytes
@@ -166,27 +170,27 @@ func joinedPositions(f *facts, n float64) (bytes float64) {
 // the number of entries of all operands, plus the number of rows of the result. If the operands'
 // numbers of entries are unknown, or their sum is less than entries, the parameter entries is used
 // instead of the sum.
-func chunkCount(f *facts, v *strategy.Value, threads int, entries int64) float64 {
+func chunkCount(f *analysis.Facts, v *strategy.Value, threads int, entries int64) float64 {
 	if threads <= 1 {
 		return 1
 	}
 	known := 0.0
-	for _, t := range f.problem.Tensors[1:] {
+	for _, t := range f.Problem.Tensors[1:] {
 		known += float64(max(t.NNZ, 0))
 	}
-	work := f.places(f.vars[:1]) + max(known, float64(entries))
-	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.problem.Target.ChunkWork, 1)))
+	work := f.Places(f.Vars[:1]) + max(known, float64(entries))
+	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.Problem.Target.ChunkWork, 1)))
 }
 
 // joinBytes returns the bytes of memory for joining the pieces of the chunks, without the pieces
 // themselves. For each chunk it counts the chunk's bounds and, for each compressed level, a number
 // of entries and the addresses of the level's arrays. It also counts the first allocation of the
 // joined arrays, which grow later.
-func joinBytes(f *facts, chunks float64) float64 {
+func joinBytes(f *analysis.Facts, chunks float64) float64 {
 	const tableEntry = 24
 	bytes := 2*arrayBytes(chunks*posBytes) + arrayBytes(chunks*tableEntry) + arrayBytes(
-		float64(f.result.Type.Size()))
-	for k, kind := range f.result.Format.Levels {
+		float64(f.Result.Type.Size()))
+	for k, kind := range f.Result.Format.Levels {
 		if kind.HasPos() {
 			bytes += 2*arrayBytes((chunks+1)*posBytes) + 2*arrayBytes(chunks*tableEntry) +
 				2*arrayBytes(2*posBytes)
@@ -199,12 +203,12 @@ func joinBytes(f *facts, chunks float64) float64 {
 }
 
 // partialBytes returns the size of the partial results, or partial sums, of a loop's chunks.
-func partialBytes(f *facts, c strategy.Cut, threads int64) float64 {
-	value := float64(max(f.problem.Compute.Size(), f.result.Type.Size()))
+func partialBytes(f *analysis.Facts, c strategy.Cut, threads int64) float64 {
+	value := float64(max(f.Problem.Compute.Size(), f.Result.Type.Size()))
 	switch c.How {
 	case strategy.Partial:
-		n, places := c.N, f.places(f.vars)
-		if places > float64(f.problem.Target.FarBytes/n/f.problem.Compute.Size()) {
+		n, places := c.N, f.Places(f.Vars)
+		if places > float64(f.Problem.Target.FarBytes/n/f.Problem.Compute.Size()) {
 			n = min(n, threads+1)
 		}
 		return arrayBytes(float64(n) * places * value)
@@ -218,61 +222,62 @@ func partialBytes(f *facts, c strategy.Cut, threads int64) float64 {
 // sums of one row, the finished rows, and the terms of one round, which are sorted into bands of
 // coordinates. In each round the threads compute terms for several stretches of a row. stretches is
 // the number of stretches in a round.
-func longRowsBytes(f *facts, s cin.Stmt, x strategy.Long, stretches float64) float64 {
+func longRowsBytes(f *analysis.Facts, s cin.Stmt, x strategy.Long, stretches float64) float64 {
 	w, ok := s.(*cin.Where)
 	if !ok {
 		return 0
 	}
 	t := cin.Target(w.Producer)
-	places, value, crd := f.places(t.Vars), float64(f.problem.Compute.Size()),
-		float64(f.crdWidths()[t.Vars[0]])
-	terms := f.additions(w.Producer, t)
+	places, value, crd := f.Places(t.Vars), float64(f.Problem.Compute.Size()),
+		float64(f.CrdWidths()[t.Vars[0]])
+	terms := f.Additions(w.Producer, t)
 	bands := places/float64(max(x.Band, 1)) + 2
 	bytes := arrayBytes(places*value) + arrayBytes(places*markBytes) + arrayBytes(places*crd)
 	bytes += arrayBytes(bands*posBytes) + arrayBytes(bands*posBytes) +
 		arrayBytes(stretches*bands*posBytes)
 	bytes += growingBytes(min(stretches*float64(x.Stretch), terms), crd+value)
-	return bytes + growingBytes(terms, crd+value) + growingBytes(f.places(f.vars[:1]), 2*posBytes)
+	return bytes + growingBytes(terms, crd+value) + growingBytes(f.Places(f.Vars[:1]), 2*posBytes)
 }
 
 // spaceBytes returns the bytes of memory that workspace t needs. If a parallel loop fills t and the
 // threads cannot share t, this includes the private workspace of each thread, and the values that
 // the threads pass on from their private workspaces to t.
-func spaceBytes(f *facts, t *cin.Access, producer cin.Stmt, threads float64) float64 {
-	s := f.spaces[t.Name]
+func spaceBytes(f *analysis.Facts, v *strategy.Value, t *cin.Access, producer cin.Stmt,
+	threads float64) float64 {
+	s := v.Spaces[t.Name]
 	n := mostEntries(f, t, producer)
 	if s.Form.Kind == strategy.Terms && s.Form.Dense > 0 {
-		if n = float64(f.tensor(keysFrom(f, producer, t, t.Vars[:len(t.Vars)-s.Form.Dense]).Name).NNZ); n <
-			0 {
+		keys := f.KeysFrom(producer, t, t.Vars[:len(t.Vars)-s.Form.Dense])
+		if n = float64(f.Tensor(keys.Name).NNZ); n < 0 {
 			n = math.Inf(1)
 		}
 		return termRowsBytes(f, t, s.Form, n)
 	}
 	if s.Form.Kind == strategy.Terms {
-		n, _ = termsAdded(f, producer, t)
+		n, _ = f.TermsAdded(producer, t)
 	}
 	bytes := formBytes(f, t, s.Form, n)
 	if cin.Threaded(producer) && !s.Shared() {
-		entry := float64(f.problem.Compute.Size() + 8*int64(len(t.Vars)))
+		entry := float64(f.Problem.Compute.Size() + 8*int64(len(t.Vars)))
 		bytes += threads * (formBytes(f, t, s.Piece, n) + n*entry + float64(len(t.Vars)+2)*posBytes)
 	}
 	if cin.Threaded(producer) && s.Form.Kind == strategy.Marks { // each chunk's entries are counted
-		bytes += arrayBytes(threads * chunksPerThread * posBytes)
+		bytes += arrayBytes(threads * float64(v.PerThread) * posBytes)
 	}
 	return bytes
 }
 
 // formBytes returns the memory of a workspace of the given form with n entries.
-func formBytes(f *facts, t *cin.Access, form strategy.Form, n float64) float64 {
-	places, value := f.places(t.Vars), float64(f.problem.Compute.Size())
+func formBytes(f *analysis.Facts, t *cin.Access, form strategy.Form, n float64) float64 {
+	places, value := f.Places(t.Vars), float64(f.Problem.Compute.Size())
 	keys := 0.0
 	for _, v := range t.Vars {
-		keys += float64(f.crdWidths()[v])
+		keys += float64(f.CrdWidths()[v])
 	}
 	several := len(t.Vars) > 1
 	rows, copied := 0.0, 0.0
 	if several && form.Rows {
-		rows = arrayBytes((f.places(t.Vars[:len(t.Vars)-1]) + 1) * posBytes)
+		rows = arrayBytes((f.Places(t.Vars[:len(t.Vars)-1]) + 1) * posBytes)
 	}
 	if several { // the entries are copied out in order
 		copied = growingBytes(n, keys+value)
@@ -307,14 +312,14 @@ func formBytes(f *facts, t *cin.Access, form strategy.Form, n float64) float64 {
 // the values are counted twice, because they are copied when the keys are sorted. If each key has a
 // row of values, the n entries are the values of all rows. Only the keys are copied then, so the
 // values are counted once.
-func tableBytes(f *facts, t *cin.Access, form strategy.Form, n float64) float64 {
-	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.problem.Compute.Size()), 0.0
-	each := max(f.places(t.Vars[len(keys):]), 1)
+func tableBytes(f *analysis.Facts, t *cin.Access, form strategy.Form, n float64) float64 {
+	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.Problem.Compute.Size()), 0.0
+	each := max(f.Places(t.Vars[len(keys):]), 1)
 	if n = math.Ceil(n / each); form.Rows {
-		rows = arrayBytes((f.places(keys[:len(keys)-1]) + 1) * posBytes)
+		rows = arrayBytes((f.Places(keys[:len(keys)-1]) + 1) * posBytes)
 	}
 	if form.Of != "" {
-		n = max(n, float64(f.tensor(form.Of).NNZ)+1)
+		n = max(n, float64(f.Tensor(form.Of).NNZ)+1)
 	}
 	values := growingBytes(n*each, value)
 	if form.Dense == 0 {
@@ -343,7 +348,7 @@ func growingBytes(n, bytes float64) float64 {
 // bound is the number of its places. The other bound is a number of combinations: the product of
 // the numbers of entries of some operands, times the sizes of t's variables that these operands do
 // not have. If producer adds several products to t, their bounds are added.
-func mostEntries(f *facts, t *cin.Access, producer cin.Stmt) float64 {
+func mostEntries(f *analysis.Facts, t *cin.Access, producer cin.Stmt) float64 {
 	made := map[string]float64{} // mostEntries of the workspaces that the producer reads
 	cin.Walk(producer, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {
@@ -358,7 +363,7 @@ func mostEntries(f *facts, t *cin.Access, producer cin.Stmt) float64 {
 			total += mostProducts(f, a, made)
 		}
 	})
-	return min(total, f.places(t.Vars))
+	return min(total, f.Places(t.Vars))
 }
 
 // knownFactor is a factor of a product with a known number of entries. vars are its variables.
@@ -369,15 +374,15 @@ type knownFactor struct {
 
 // mostProducts returns an upper bound of the number of coordinates at which an assignment gives its
 // left side a value.
-func mostProducts(f *facts, a *cin.Assign, made map[string]float64) float64 {
-	least := f.places(a.LHS.Vars)
-	if !product(a.RHS) {
+func mostProducts(f *analysis.Facts, a *cin.Assign, made map[string]float64) float64 {
+	least := f.Places(a.LHS.Vars)
+	if !analysis.IsProduct(a.RHS) {
 		return least
 	}
 	var factors []knownFactor
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 		entries, known := made[x.Name]
-		if op := f.tensor(x.Name); op != nil && op.NNZ >= 0 {
+		if op := f.Tensor(x.Name); op != nil && op.NNZ >= 0 {
 			entries, known = float64(op.NNZ), true
 		}
 		if known && len(factors) < mostCounted &&
@@ -394,7 +399,7 @@ func mostProducts(f *facts, a *cin.Assign, made map[string]float64) float64 {
 				left = slices.DeleteFunc(left, func(v string) bool { return slices.Contains(x.vars, v) })
 			}
 		}
-		least = min(least, n*f.places(left))
+		least = min(least, n*f.Places(left))
 	}
 	return least
 }
@@ -402,3 +407,18 @@ func mostProducts(f *facts, a *cin.Assign, made map[string]float64) float64 {
 // mostCounted is the largest number of factors of a product that mostProducts bounds by their
 // numbers of entries. mostProducts bounds the other factors by the sizes of their variables.
 const mostCounted = 8
+
+// termRowsBytes returns the memory of a list of n terms that each add a row.
+func termRowsBytes(f *analysis.Facts, t *cin.Access, form strategy.Form, n float64) float64 {
+	keys, rows := t.Vars[:len(t.Vars)-form.Dense], 0.0
+	if form.Rows {
+		rows = arrayBytes((f.Places(keys[:len(keys)-1]) + 1) * posBytes)
+	}
+	kept := 0.0 // a value or the coordinates of each operand
+	for _, x := range f.Problem.Tensors[1:] {
+		kept += math.Max(float64(f.Problem.Compute.Size()), posBytes*float64(x.Order()))
+	}
+	each := f.Places(t.Vars[len(keys):]) * float64(f.Problem.Compute.Size())
+	return growingBytes(n+1, float64(16*len(keys))+2*posBytes+kept) + arrayBytes(each) + arrayBytes(
+		2*n*tupleBytes) + rows
+}

@@ -1,0 +1,113 @@
+package analysis
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/provenance"
+)
+
+// Component returns the provenance component of v if a relation of the schedule made or replaced v.
+// Otherwise it returns nil. natural is true if the loops of the component are in natural order.
+func (f *Facts) Component(v string) (c *provenance.Component, natural bool) {
+	c = f.Graph.Component(v)
+	return c, c != nil && cin.Natural(f.Stmt, f.Graph, c)
+}
+
+// IsKnown reports whether loops over the given variables determine v, a variable of the statement.
+func (f *Facts) IsKnown(v string, loops []string) bool {
+	if slices.Contains(loops, v) {
+		return true
+	}
+	c, _ := f.Component(v)
+	return c != nil && f.Graph.MadeBy(v) == nil &&
+		!slices.ContainsFunc(c.Leaves, func(x string) bool { return !slices.Contains(loops, x) })
+}
+
+// Determined returns the variables of the statement whose values are known inside the last of the
+// given loops but not outside it. They are listed outermost first. If walked is true, the last loop
+// visits their coordinates in the same order as loops over the variables would. If walked is false,
+// each coordinate is computed, and the operands are searched for this coordinate.
+func (f *Facts) Determined(loops []string) (vars []string, walked bool) {
+	v := loops[len(loops)-1]
+	c, natural := f.Component(v)
+	switch {
+	case c == nil || f.Graph.ReplacedBy(v) != nil:
+		return []string{v}, true
+	case f.IsKnown(c.Roots[0], loops):
+		return c.Roots, natural
+	}
+	return nil, natural
+}
+
+// LoweredVar returns the name that the lowered code uses for the coordinates of the loop over v.
+// Usually this is v. The exception is a variable v that a schedule derived, if the derived loops
+// run in natural order and v is the innermost of their variables. The name is then the innermost
+// variable of the statement that these loops visit.
+func (f *Facts) LoweredVar(v string) string {
+	if c, natural := f.Component(v); c != nil && natural && v == c.Leaves[len(c.Leaves)-1] {
+		return c.Roots[len(c.Roots)-1]
+	}
+	return v
+}
+
+// MaxTrips returns the largest number of iterations that a loop over v, a variable of the
+// statement, can have. This is the size of v. If the schedule splits v, the outer loops restrict
+// the loop to tiles. The number is then the smallest length of these tiles.
+func (f *Facts) MaxTrips(v string) int64 {
+	n := f.Problem.Sizes[v]
+	c, _ := f.Component(v)
+	if c == nil {
+		return n
+	}
+	x := c.Leaves[len(c.Leaves)-1]
+	for r := f.Graph.MadeBy(x); r != nil; r = f.Graph.MadeBy(x) {
+		if r.Kind == provenance.Split && x == r.To[1] {
+			n = min(n, r.N)
+		}
+		x = r.From[0]
+	}
+	return n
+}
+
+// MostPositions returns the largest number of positions that v runs over. ok is false if the
+// relations do not bound this number.
+func (f *Facts) MostPositions(v string) (n int64, ok bool) {
+	r := f.Graph.MadeBy(v)
+	if r == nil {
+		return 0, false
+	}
+	n, ok = f.MostPositions(r.From[0])
+	switch {
+	case r.Kind == provenance.Split && v == r.To[1]:
+		if ok {
+			return min(n, r.N), true
+		}
+		return r.N, true
+	case r.Kind == provenance.Divide && v == r.To[1]:
+		return (n + r.N - 1) / r.N, ok
+	case r.Kind == provenance.Bound && r.Bound == provenance.MaxExact:
+		return r.N, true
+	}
+	return n, ok && r.Kind == provenance.Bound
+}
+
+// Underived returns the original variables that a schedule derives the given variables from.
+func (f *Facts) Underived(vars []string) []string {
+	if f.Graph == nil {
+		return vars
+	}
+	var out []string
+	for _, v := range vars {
+		out = append(out, f.Graph.Underived(v)...)
+	}
+	return out
+}
+
+// IsDerived reports whether v is a loop variable that the schedule derived from variables of the
+// statement, for example by split. One run of a loop over v then visits only some of the
+// coordinates of the original variables.
+func (f *Facts) IsDerived(v string) bool {
+	c, _ := f.Component(v)
+	return c != nil && f.Graph.ReplacedBy(v) == nil
+}

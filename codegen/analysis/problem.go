@@ -1,0 +1,112 @@
+package analysis
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/forms"
+	"distaff/codegen/strategy"
+	"distaff/io/tensor"
+)
+
+// Target has the properties of the machine that choices depend on.
+type Target struct {
+	// LongRow is the number of entries from which on all threads share a row.
+	LongRow int64
+	// ChunkWork is the smallest number of stored entries for which starting another chunk of a
+	// sparse result pays for a thread.
+	ChunkWork int64
+	// FarBytes is the smallest size of dense operands and results that do not stay in a core's
+	// caches.
+	FarBytes int64
+	// Forms has the forms that were measured to be fastest. If it is nil, all forms are the
+	// defaults.
+	Forms forms.Set
+	// GPU is true if the leaf is for a GPU, where a single thread does not sum a row in registers.
+	GPU bool
+	// CapacityBytes is the largest initial size of the arrays of a result that grows. 0 means no
+	// bound.
+	CapacityBytes int64
+}
+
+// Tensor describes an operand or the result.
+type Tensor struct {
+	Name   string
+	Format tensor.Format
+	Type   tensor.Type
+	// CrdWidth has the size in bytes of a coordinate, for each level.
+	CrdWidth []uint8
+	NNZ      int64   // the number of stored values, or -1 if it is unknown
+	Counts   []int64 // the number of positions in each level, or nil if it is unknown
+}
+
+// Kind returns the kind of a storage level, counted from 0, the outermost.
+func (t *Tensor) Kind(level int) tensor.Kind { return t.Format.Levels[level] }
+
+// Order returns the number of levels.
+func (t *Tensor) Order() int { return len(t.Format.Levels) }
+
+// LevelVars returns the variables of an access in the order of the storage levels.
+func (t *Tensor) LevelVars(a *cin.Access) []string {
+	out := make([]string, len(t.Format.Order))
+	for l, mode := range t.Format.Order {
+		out[l] = a.Vars[mode]
+	}
+	return out
+}
+
+// Parents returns the number of positions in the level above the last one. It returns 1 if
+// the tensor has only one level.
+func (t *Tensor) Parents() int64 {
+	if t.Order() < 2 {
+		return 1
+	}
+	return t.Counts[t.Order()-2]
+}
+
+// Problem is the input of the choices: the statement, formats, statistics and the target.
+type Problem struct {
+	// Stmt is the statement that is lowered. Its outermost loops may be marked to run on threads.
+	Stmt    cin.Stmt
+	Tensors []Tensor // the result first
+	// Result is the user's name of the result. "" means that the name in Stmt is the user's.
+	Result  string
+	Sizes   map[string]int64
+	Compute tensor.Type
+	// Assembly says how the result is written. If it is SharedPattern or Mapped, Share is the key
+	// of the access whose level arrays the result uses.
+	Assembly strategy.Assembly
+	Share    string
+	// Exact lists the variables whose range is complete in every call.
+	Exact  []string
+	Target Target
+	// Intermediates describes the temporaries that contractions make, by name.
+	Intermediates map[string]Intermediate
+	// Contracted is the number of multiply-adds into the result itself, if there are intermediates.
+	Contracted float64
+	// Precomputes is true if a schedule makes workspaces of its own.
+	Precomputes bool
+	// Products lists the loops that the default strategy runs as matrix products.
+	Products []Product
+	// Copies lists the operands that the default strategy reads from copies in another layout.
+	Copies []Copy
+}
+
+// Product is loops over Vars that multiply dense matrices. Why is the reason to call a BLAS for
+// them.
+type Product struct {
+	Vars []string
+	Why  string
+}
+
+// Copy is a copy of a dense operand whose levels are in another order. Access is the text of the
+// access that reads the copy. Modes has the order of the modes, the outermost first. Why is the
+// reason to make the copy.
+type Copy struct {
+	Access string
+	Modes  []int
+	Why    string
+}
+
+// Intermediate describes the expected use of a temporary that a contraction makes. Uses is how many
+// times the temporary is computed. Added is the number of values that are added to it, and Entries
+// is the number of entries that result, both summed over all these times.
+type Intermediate struct{ Uses, Added, Entries float64 }
