@@ -57,8 +57,8 @@ func (f *Facts) Additions(producer cin.Stmt, t *cin.Access) float64 {
 
 // ProductEntries estimates the number of places where all factors of a product have a value,
 // assuming that their patterns are uniform and independent. exact is true if the number is right
-// for every pattern, because the factors do not share a variable. ProductEntries returns 0 for another
-// expression, or if the number is not known.
+// for every pattern, because the factors do not share a variable. ProductEntries returns 0 for
+// another expression, or if the number is not known.
 func (f *Facts) ProductEntries(x cin.Expr) (n float64, exact bool) {
 	if !IsProduct(x) {
 		return 0, false

@@ -37,8 +37,8 @@ type cfunc struct {
 func (l *leaf) newFunc() *cfunc {
 	f := &cfunc{
 		leaf: l, Function: clike.NewFunction(l.file.names), fault: "env",
-		numbers: numbers{all: l.values},
-		lens:    map[*ir.Array]string{}, tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
+		numbers: numbers{all: l.values}, lens: map[*ir.Array]string{},
+		tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
 	}
 	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "ordered", "done",
 		"none"} {
