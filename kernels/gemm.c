@@ -268,7 +268,7 @@ int32_t dst_blas_gemm(dst_env *env, const dst_gemm *g) {
         !operand(g->m, g->n, g->c_row, g->c_col, &tc, &lc) || tc != NO_TRANS)
         return 0;
     if (blas.gonum) {
-        dstGonumGemm((dst_gemm *)g, ta == TRANS, tb == TRANS);
+        dstGonumGemm((dst_gemm *)g, ta == TRANS, tb == TRANS, la, lb, lc);
         return 1;
     }
     while (blas.bounded && sem_wait(&blas.places) != 0 && errno == EINTR)

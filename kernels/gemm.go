@@ -72,37 +72,37 @@ func checkBLAS(f *ir.Func, note func(string)) error {
 }
 
 // dstGonumGemm computes a product with package blas. transA is 1 if a is stored by columns, and
-// transB is 1 if b is stored by columns.
+// transB is 1 if b is stored by columns. la, lb and lc are the leading dimensions.
 //
 //export dstGonumGemm
-func dstGonumGemm(g *C.dst_gemm, transA, transB C.int) {
+func dstGonumGemm(g *C.dst_gemm, transA, transB, la, lb, lc C.int) {
 	switch g._type {
 	case 0:
-		gonumGemm[float32](g, transA != 0, transB != 0)
+		gonumGemm[float32](g, transA != 0, transB != 0, la, lb, lc)
 	case 1:
-		gonumGemm[float64](g, transA != 0, transB != 0)
+		gonumGemm[float64](g, transA != 0, transB != 0, la, lb, lc)
 	case 2:
-		gonumGemm[complex64](g, transA != 0, transB != 0)
+		gonumGemm[complex64](g, transA != 0, transB != 0, la, lb, lc)
 	case 3:
-		gonumGemm[complex128](g, transA != 0, transB != 0)
+		gonumGemm[complex128](g, transA != 0, transB != 0, la, lb, lc)
 	}
 }
 
-func gonumGemm[T blas.Scalar](g *C.dst_gemm, transA, transB bool) {
-	a := stored[T](g.a, g.m, g.k, g.a_row, g.a_col, transA)
-	b := stored[T](g.b, g.k, g.n, g.b_row, g.b_col, transB)
-	c := stored[T](g.c, g.m, g.n, g.c_row, g.c_col, false)
+func gonumGemm[T blas.Scalar](g *C.dst_gemm, transA, transB bool, la, lb, lc C.int) {
+	a := stored[T](g.a, g.m, g.k, la, transA)
+	b := stored[T](g.b, g.k, g.n, lb, transB)
+	c := stored[T](g.c, g.m, g.n, lc, false)
 	blas.Gemm(transA, transB, *(*T)(g.alpha), a, b, 1, c)
 }
 
-// stored returns a matrix as package blas needs it, by rows. If trans is set, the memory holds the
-// matrix by columns, and stored returns the transposed matrix.
-func stored[T blas.Scalar](p unsafe.Pointer, rows, cols, row, col C.int64_t,
+// stored returns a matrix with leading dimension ld as package blas needs it, by rows. If trans is
+// set, the memory holds the matrix by columns, and stored returns the transposed matrix.
+func stored[T blas.Scalar](p unsafe.Pointer, rows, cols C.int64_t, ld C.int,
 	trans bool) blas.Matrix[T] {
 	if trans {
-		rows, cols, row = cols, rows, col
+		rows, cols = cols, rows
 	}
-	n := int(rows-1)*int(row) + int(cols)
-	return blas.Matrix[T]{Rows: int(rows), Cols: int(cols), Stride: int(row),
+	n := int(rows-1)*int(ld) + int(cols)
+	return blas.Matrix[T]{Rows: int(rows), Cols: int(cols), Stride: int(ld),
 		Data: unsafe.Slice((*T)(p), n)}
 }

@@ -150,7 +150,7 @@ func (s *Shape) layout() (*Layout, error) {
 	add := func(level int, part ArrayKind, width uint8, n int64) bool {
 		off := (lay.Bytes + Align - 1) &^ (Align - 1)
 		hi, lo := bits.Mul64(uint64(n), uint64(width))
-		if hi != 0 || lo > tensor.MaxCount || off > tensor.MaxCount {
+		if hi != 0 || lo > tensor.MaxCount || uint64(off)+lo > tensor.MaxCount {
 			return false
 		}
 		lay.Sections = append(lay.Sections, Section{Level: level, Array: part, Width: width, Len: n,

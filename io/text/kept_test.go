@@ -3,6 +3,7 @@ package text
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -60,6 +61,29 @@ func TestKeep(t *testing.T) {
 			read(1 << 40)
 			read(spoolMemory + 5)
 		})
+	}
+}
+
+// TestNoTemporaryFile checks that a long compressed file which must be read at any offset is not
+// called damaged if its temporary file cannot be created.
+func TestNoTemporaryFile(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	io.WriteString(z, strings.Repeat("1 2 3 0.5\n", spoolMemory/10+1000))
+	z.Close()
+	path := filepath.Join(t.TempDir(), "x.npz.gz")
+	if err := os.WriteFile(path, packed.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenSource(path, filepath.Join(path, "no folder"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, _, err = s.ReaderAt()
+	var e *Error
+	if !errors.As(err, &e) || e.Exit != ExitRun || !strings.Contains(err.Error(), "temporary files in") {
+		t.Errorf("got %v, want an error of temporary files with exit code %d", err, ExitRun)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"distaff/io/coo"
+	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
 )
@@ -217,9 +218,10 @@ func (s *Source) Close() error {
 }
 
 // wrap adds the file's name and an exit code to an error. The exit code is ExitRun for an error of
-// the operating system. It is ExitMemory if the window of a zstd file is too large for the memory
-// limit. For any other error it is ExitData: the data are damaged, or a zstd window is larger than
-// any that is read. wrap returns an *Error unchanged, and io.EOF if what is "".
+// the operating system or of temporary files. It is ExitMemory if the window of a zstd file is too
+// large for the memory limit. For any other error it is ExitData: the data are damaged, or a zstd
+// window is larger than any that is read. wrap returns an *Error unchanged, and io.EOF if what is
+// "".
 func (s *Source) wrap(err error, what string) error {
 	var e *Error
 	if err == io.EOF && what == "" || errors.As(err, &e) {
@@ -227,7 +229,8 @@ func (s *Source) wrap(err error, what string) error {
 	}
 	var pe *os.PathError
 	var se *os.SyscallError
-	if errors.As(err, &pe) || errors.As(err, &se) {
+	var temp *outfile.TempError
+	if errors.As(err, &pe) || errors.As(err, &se) || errors.As(err, &temp) {
 		return &Error{File: s.Name, Msg: err.Error(), Exit: ExitRun, Err: err}
 	}
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
