@@ -12,9 +12,9 @@ import (
 const UnknownSize = 1 << 20
 
 // AnySize compiles the request of u again with unknown sizes and returns the new unit. `compile
-// --cache` stores the leaf of the new unit, which then serves all data of the same formats, types
-// and widths. AnySize returns nil if the request cannot be compiled, or if the new leaf cannot
-// replace u's leaf because it would write narrower arrays or another format.
+// --cache` may store the leaf of the new unit, which then serves all data of the same formats,
+// types and widths. AnySize returns nil if the request cannot be compiled, or if the new leaf
+// cannot replace u's leaf because it would write narrower arrays or another format.
 func AnySize(u *codegen.Unit) *codegen.Unit {
 	r := u.Request
 	unknown := func(t codegen.Tensor) codegen.Tensor {

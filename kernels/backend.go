@@ -12,7 +12,7 @@ import (
 	"distaff/kernels/lint"
 )
 
-// ErrNoCompiler is the error of a Backend that would have to compile and has no compiler. Package
+// ErrNoCompiler is the error of a Backend that would have to run a C compiler and has none. Package
 // builtin may still have a leaf for the statement.
 var ErrNoCompiler = cc.ErrNoCompiler
 

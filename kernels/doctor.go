@@ -13,7 +13,7 @@ import (
 )
 
 // Facts lists what this machine provides for leaves, as `distaff doctor` prints it. If an Err is
-// set, its message names the missing part and its consequence.
+// set, its message says what is missing or does not work.
 type Facts struct {
 	Compiler string // path without symbolic links
 	Version  string // version as the compiler reports it
@@ -37,8 +37,8 @@ type Facts struct {
 	CacheErr     error
 }
 
-// doctorLeaf is the C source of a small leaf with which Doctor tests the compiler and OpenMP. The
-// leaf counts the threads of a parallel region.
+// doctorLeaf is the C source of a small leaf. Doctor tests the compiler and OpenMP with this leaf.
+// The leaf counts the threads of a parallel region.
 const doctorLeaf = `
 int doctor(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     int64_t n = 0;
@@ -50,8 +50,8 @@ int doctor(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 }
 `
 
-// Doctor finds out what this machine has for compiling and running leaves. To do so it compiles,
-// loads and calls a small leaf.
+// Doctor finds out what this machine has for compiling and running leaves. If there is a compiler,
+// Doctor compiles, loads and calls a small leaf.
 func Doctor(ctx context.Context, cfg cc.Config) Facts {
 	f := Facts{Cache: cfg.Cache}
 	f.BLAS, f.BLASConfig, f.BLASErr = BLAS()

@@ -144,7 +144,7 @@ func failure(rc int, c *C.dst_call, env *Env) error {
 }
 
 // Failure returns the error of a leaf that failed at the given coordinates with a code other than
-// ir.FailMemory.
+// ir.FailMemory. If the code is ir.FailSpace, coord holds the sizes of the fused variables instead.
 func Failure(code ir.FailCode, coord []int64, env Env) error {
 	switch code {
 	case ir.FailDivide:

@@ -12,8 +12,8 @@ import (
 )
 
 // BLASError reports that no BLAS library can be used. Leaves then compute matrix products with
-// their own loops, unless BadName is set: if the user named a library that cannot be used, a leaf
-// with matrix products fails, and the run ends with exit code 1.
+// their own loops. But if BadName is set, a leaf with matrix products fails, and the run ends with
+// exit code 1.
 type BLASError struct {
 	Why     string
 	BadName bool // DISTAFF_BLAS names a library that cannot be used
@@ -48,8 +48,8 @@ func BLAS() (path, config string, err error) {
 }
 
 // checkBLAS loads the BLAS if f has matrix products. It must be called before a leaf of f is
-// loaded. A library that the user named and that cannot be used is an error. If memory is too
-// limited for a BLAS, note receives a line about it, and the leaf uses its own loops.
+// loaded. If memory is too limited for a BLAS, note receives a line about it, and the leaf uses its
+// own loops. Otherwise a library that the user named and that cannot be used is an error.
 func checkBLAS(f *ir.Func, note func(string)) error {
 	has := false
 	ir.Walk(f.Body, func(s ir.Stmt) {

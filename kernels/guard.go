@@ -51,9 +51,9 @@ func (e *FaultError) Error() string {
 // ExitCode is 1.
 func (e *FaultError) ExitCode() int { return 1 }
 
-// Stop makes every running and every later call of a leaf in this process return a *FaultError. It
-// returns the number of calls that still run. A leaf cannot be abandoned at every point, so the
-// caller must call Stop again until it returns 0.
+// Stop makes every running and every later call of a leaf in C in this process return a
+// *FaultError. It returns the number of calls that still run. A leaf cannot be abandoned at every
+// point, so the caller must call Stop again until it returns 0.
 func Stop() (left int) { return int(C.dst_guard_stop()) }
 
 // Arm installs the fault handlers. Call it again after code, for example an MPI, that may have

@@ -2,9 +2,9 @@ package kernels
 
 import "runtime"
 
-// Runner is a thread that runs one function at a time. A rank whose goroutine is not locked to a
-// thread calls its leaves through a Runner, because OpenMP makes a separate pool of threads for
-// each thread that calls a leaf.
+// Runner is a thread that runs one function at a time. A rank of several threads calls its leaves
+// through a Runner if its goroutine is not locked to a thread, because OpenMP makes a separate pool
+// of threads for each thread that calls a leaf.
 type Runner struct {
 	work chan func()
 	done chan struct{}

@@ -53,7 +53,8 @@ func MostThreads() int { return mostThreads(HardwareThreads()) }
 func mostThreads(hardware int) int { return max(64, 8*hardware) }
 
 // HardwareThreads returns the number of online CPUs of the machine, including CPUs that this
-// process may not use.
+// process may not use. If the system does not list them, it returns the number of CPUs in the
+// affinity mask.
 func HardwareThreads() int {
 	b, err := os.ReadFile("/sys/devices/system/cpu/online")
 	n := 0
@@ -77,8 +78,8 @@ func HardwareThreads() int {
 }
 
 // DefaultThreads returns the number of threads of a rank if the user gives none, and the reason in
-// words. ranksOnNode is the number of ranks that share this process's CPUs: the ranks on this node
-// with the same affinity mask. ranksInProcess is how many of them are in this process.
+// words. ranksOnNode is the number of ranks on this node that share CPUs with this process.
+// ranksInProcess is the number of ranks in this process.
 //
 // If OMP_NUM_THREADS starts with a positive number, the result is this number. Otherwise a rank
 // gets an even share of the CPUs that the affinity mask and the cgroup's quota allow, and at most
@@ -181,9 +182,9 @@ func cgroupQuota(group string, read func(string) ([]byte, error)) float64 {
 var libraries atomic.Int64
 
 // WaitPassively makes OpenMP's threads sleep between parallel regions instead of spinning. A
-// process should call it if its ranks together have more threads than there are cores. It works
-// only before the first leaf is loaded, and returns false if it is called too late. If the user set
-// OMP_WAIT_POLICY or GOMP_SPINCOUNT, it changes nothing and returns true.
+// process should call it if the ranks that share its cores together have more threads than there
+// are cores. It works only before the first leaf is loaded, and returns false if it is called too
+// late. If the user set OMP_WAIT_POLICY or GOMP_SPINCOUNT, it changes nothing and returns true.
 func WaitPassively() bool {
 	if os.Getenv("OMP_WAIT_POLICY") != "" || os.Getenv("GOMP_SPINCOUNT") != "" {
 		return true

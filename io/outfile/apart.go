@@ -23,7 +23,7 @@ type Use struct {
 	Tensor bool
 }
 
-// Clash is the error of two uses that have the same file on the disk (exit code 2).
+// Clash is the error of two uses that have the same file and conflict (exit code 2).
 type Clash struct{ Use, Other Use }
 
 func (e *Clash) Error() string {
@@ -34,7 +34,7 @@ func (e *Clash) Error() string {
 	return fmt.Sprintf("%s: "+got, escaped(e.Use.What), escaped(e.Other.What))
 }
 
-// escaped returns text with escapes for characters that are not printable.
+// escaped returns text with escapes for backslashes and for characters that are not printable.
 func escaped(text string) string {
 	q := strconv.Quote(text)
 	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)

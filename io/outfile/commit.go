@@ -31,10 +31,11 @@ func FlushAll(files ...*File) error {
 }
 
 // CommitAll commits several outputs. It flushes all of them to disk, and then names one after
-// another. If any step fails, all are aborted, and every name refers to its old file again. For
-// this purpose, the old files keep hidden names in their folders (.NAME.xxxxxxxx.old) until all
-// outputs are named. Only the old file of the last output has no hidden name. If the process is
-// killed between two names, some outputs are new, others are old, and hidden names may be left.
+// another. Outputs without a name (see Streams) are only closed. If any step fails, all are
+// aborted, and every name refers to its old file again. For this purpose, the old files keep hidden
+// names in their folders (.NAME.xxxxxxxx.old) until all outputs are named. Only the old file of the
+// last output has no hidden name. If the process is killed between two names, some outputs are new,
+// others are old, and hidden names may be left.
 func CommitAll(files ...*File) (err error) {
 	defer func() {
 		if err != nil {
@@ -135,8 +136,8 @@ func (r *replaced) keep() error {
 }
 
 // unkeep removes the second name that keep gave to the earlier file, or gives the file its own name
-// back. It is called if the output could not be renamed to its final name because of err. It
-// returns err, and also the error of restoring the name if there is one.
+// back. It is called if the output could not get its final name because of err. It returns err, and
+// also the error of restoring the name if there is one.
 func (r *replaced) unkeep(err error) error {
 	switch {
 	case r.old == "":
@@ -148,7 +149,8 @@ func (r *replaced) unkeep(err error) error {
 	return err
 }
 
-// undo restores the earlier file. It returns err, extended if restoring fails.
+// undo restores the earlier file, or removes the output if there was no earlier file. It returns
+// err, extended if this fails.
 func (r *replaced) undo(err error) error {
 	var e error
 	if r.old == "" {
@@ -196,8 +198,8 @@ func (o *File) name() error {
 }
 
 // link gives an unnamed file a name. If the target does not exist, this is the target's name, and
-// placed is true. Otherwise it is a temporary name, because a link can't replace a file. If the
-// file can't be linked, link calls copyOut, and placed is false.
+// placed is true. Otherwise it is a temporary name, because a link can't replace a file. If there
+// is no /proc or the file system can't link unnamed files, link calls copyOut, and placed is false.
 func (o *File) link() (placed bool, err error) {
 	proc := fmt.Sprintf("/proc/self/fd/%d", o.f.Fd())
 	err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, o.target, unix.AT_SYMLINK_FOLLOW)

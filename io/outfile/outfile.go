@@ -32,10 +32,10 @@ import (
 // so a deferred Abort after Commit does nothing.
 type File struct {
 	f      *os.File
-	target string      // the name to replace; "" for a pipe, device or standard output
-	temp   string      // the temporary name; "" if the file has no name yet
+	target string      // the name to replace; "" for a pipe, device or descriptor
+	temp   string      // the temporary name; "" if the file has none
 	mode   fs.FileMode // of the existing file; 0 if there is none
-	path   string      // as given by the caller, for messages
+	path   string      // as given by the caller, or "standard output"; for messages
 	done   bool
 }
 
@@ -189,8 +189,9 @@ func Cleanup() {
 	}
 }
 
-// Errorf returns err as an error of this output. Its message has the path that the caller gave, and
-// not the name of the temporary file. If err is nil or has an exit code, it is returned unchanged.
+// Errorf returns err as an error of this output. Its message has the path that the caller gave, or
+// "standard output" for "-", and not the name of the temporary file. If err is nil or has an exit
+// code, it is returned unchanged.
 func (o *File) Errorf(err error) error {
 	var coded interface{ ExitCode() int }
 	if err == nil || errors.As(err, &coded) {
@@ -228,7 +229,8 @@ func (o *File) WriteAt(b []byte, off int64) (int, error) {
 func (o *File) ReadAt(b []byte, off int64) (int, error) { return o.f.ReadAt(b, off) }
 
 // Reserve makes the file n bytes long and allocates its room on the disk, so that a full disk is
-// detected early. It does nothing if n is 0 or Streams returns true.
+// detected early. If the file system can't allocate, it only sets the length. It does nothing if n
+// is 0 or Streams returns true.
 func (o *File) Reserve(n int64) error {
 	if o.Streams() || n == 0 {
 		return nil
@@ -251,7 +253,8 @@ func (o *File) Reserve(n int64) error {
 // Buffered returns a large buffer for writing to the file. It must be flushed before Commit.
 func (o *File) Buffered() *bufio.Writer { return bufio.NewWriterSize(o, 1<<20) }
 
-// Abort discards the output. An existing file with its name stays unchanged.
+// Abort discards the output. An existing file with its name stays unchanged. What was written
+// directly (see Streams) is not undone.
 func (o *File) Abort() {
 	if o == nil || o.done {
 		return

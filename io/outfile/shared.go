@@ -11,9 +11,9 @@ import (
 )
 
 // Handle tells another process how to open an output that does not have its final name yet. A
-// process on the same machine opens the creator's file descriptor Fd through /proc. A process on
-// another machine opens the temporary name. Until data overwrites it, the file begins with Token,
-// so that the other process can verify that it opened the right file.
+// process on the same machine opens the creator's file descriptor Fd through /proc. If that fails,
+// or on another machine, it opens the temporary name. Until data overwrites it, the file begins
+// with Token, so that the other process can verify that it opened the right file.
 type Handle struct {
 	Path    string // as given by the caller, for messages
 	Machine string // identifies the running kernel, for which Pid and Fd are valid
@@ -79,7 +79,7 @@ type Writer struct {
 	f    *os.File
 	path string
 	own  bool // of the process that created the File: f is the File's own
-	here bool // on the creator's machine, so the creator's flush includes this data
+	here bool // own, or opened through /proc: the creator's flush includes this data
 }
 
 // Writer returns the Writer of the process that created the output.

@@ -117,8 +117,8 @@ func drop[T int32 | int64](s []T) int64 {
 }
 
 // chain checks the coordinates of level l and of the singletons that follow it: their range, and
-// their order within each segment of level l. If l is a singleton (below dense levels), the
-// coordinates have no order.
+// their order within each segment of level l. If level l is a singleton (outermost or below dense
+// levels), the coordinates have no order.
 func (c *checker) chain(l int) error {
 	end := c.chainEnd(l)
 	for k := l; k < end; k++ {
@@ -159,7 +159,8 @@ func (c *checker) chain(l int) error {
 	})
 }
 
-// chainEnd returns the first level after level l that is not a singleton.
+// chainEnd returns the first level after level l that is not a singleton, or the number of levels
+// if there is none.
 func (c *checker) chainEnd(l int) int {
 	for l++; l < len(c.levels) && c.levels[l].Kind.IsSingle(); l++ {
 	}

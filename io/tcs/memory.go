@@ -271,9 +271,9 @@ func (m *Memory) Array(off, n int64, width uint8) Array {
 // Slice returns the memory as a byte slice.
 func (m *Memory) Slice() []byte { return unsafe.Slice((*byte)(m.Ptr), m.Bytes) }
 
-// Uncount stops counting the memory against its limit, but does not free it. It is for a caller
-// that counts the memory in another way from then on. It returns the number of bytes, which is 0
-// for a second call.
+// Uncount stops counting the memory against its limit, but does not free it. It is called if the
+// memory is counted in another way from then on, and before the memory is freed. It returns the
+// number of bytes, which is 0 for a second call.
 func (m *Memory) Uncount() int64 {
 	n := m.counted
 	m.counted = 0

@@ -48,8 +48,9 @@ func (t *Tensor) File() string {
 func (t *Tensor) Compressed() bool { return t.source != nil && t.source.Compressed() }
 
 // Load allocates memory for the arrays of a compressed file, counted by limit, decompresses them,
-// and checks their checksums. For other tensors it does nothing. It must not be called
-// concurrently.
+// and checks their checksums. If the tensor is read on demand, Load reads the elements that were
+// not read yet, and limit has no effect. For tensors of other files it does nothing. It must not be
+// called concurrently.
 func (t *Tensor) Load(limit *Limit) error {
 	if t.source == nil {
 		return nil

@@ -3,7 +3,7 @@ package tcs
 import "distaff/io/tensor"
 
 // Stats are the statistics of a tensor, which are also in a file's header. With them, a planner
-// needs to read only the header.
+// needs to read only the header. EmptySlices and MaxSlice may take padding for entries.
 type Stats struct {
 	Entries     int64 // stored entries: values without padding
 	EmptySlices int64 // coordinates of level 0's mode, in the box, without entries

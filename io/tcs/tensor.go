@@ -59,7 +59,7 @@ type Tensor struct {
 	demand Demand // reads elements of the arrays; nil if they are in memory, and in views
 
 	validated atomic.Bool             // the arrays were checked, or are trusted
-	passed    atomic.Pointer[[]Level] // the arrays that were checked; nil if there are none
+	passed    atomic.Pointer[[]Level] // the levels when they were checked or trusted, or nil
 }
 
 // Order returns the number of modes.

@@ -32,7 +32,8 @@ func (t *Tensor) Check() error {
 
 // ValidateGiven is like Validate, but for a tensor whose fields a program may set. If the program
 // has changed a level or replaced its arrays since the last check, ValidateGiven checks the tensor
-// again. It does not notice a new array of values, nor new values in the same arrays.
+// again. It does not notice a new array of values, nor new values in the same arrays, nor a change
+// of a view of a valid tensor.
 func (t *Tensor) ValidateGiven() error {
 	if p := t.passed.Load(); t.validated.Load() && (p == nil || slices.Equal(*p, t.Levels)) {
 		return nil

@@ -12,8 +12,8 @@ import (
 //   - If Cut is true, the part has only the positions [Lo, Hi) of one level. The field Level is the
 //     number of this level, or -1 for the last level.
 //   - If the keys From and To are not nil, the part has only the entries from the key From up to,
-//     but without, the key To, in storage order. Box must then contain all these entries, and Cut
-//     must be false.
+//     but without, the key To, in storage order. If one key is nil, the part has no bound on that
+//     side. With a key, Box must contain all entries of the part, and Cut must be false.
 //
 // Splits, if not nil, says for each mode which block of a split tensor the part is.
 type Block struct {
@@ -25,11 +25,12 @@ type Block struct {
 	From, To []int64
 }
 
-// View returns the part b of the tensor, over the same memory. The view holds the memory, so t and
-// the view may be closed in either order. Level sizes, dense offsets and positions stay the same as
-// in t. The arrays are contiguous slices that contain the block, and may contain entries outside
-// its box. If t is in memory, View reads O(order) elements and does a few binary searches. If t is
-// read on demand, View reads all elements of the view. It checks the positions that it reads.
+// View returns the part b of the tensor, over the same memory. Only a level whose single segment
+// was cut gets a pos array of its own. The view holds the memory, so t and the view may be closed
+// in either order. Level sizes, dense offsets and positions stay the same as in t. The arrays are
+// contiguous slices that contain the block, and may contain entries outside its box. If t is in
+// memory, View reads O(order) elements and does a few binary searches. If t is read on demand, View
+// reads all elements of the view. It checks the positions that it reads.
 func (t *Tensor) View(b Block) (*Tensor, error) {
 	v := &Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals,
 		part: t.part || b.Cut || b.keyed(), edges: t.edges || b.Cut || b.keyed(),

@@ -15,7 +15,7 @@ import (
 // source is an open file. It is the tcs.Source of its tensor and of the tensor's views.
 type source struct {
 	path   string
-	f      *os.File // nil if the file was read into memory
+	f      *os.File // nil unless Open mapped the file
 	header fileHeader
 	mtime  unix.Timespec
 	mapped *tcs.Memory // the whole file

@@ -9,7 +9,8 @@ import (
 // Verify checks everything that Open did not check and that a file must pass before its arrays are
 // used: Validate, the checksums of the arrays and the zeros between them. A command that reads a
 // whole .tcs file calls it, unless the file is trusted. Ranks that each have a part call CheckPart,
-// SumPart and CheckSums, which together check the same.
+// SumPart and CheckSums, which together check the same. For a compressed file they call SumChunk
+// and CheckChunkSums in place of SumPart and CheckSums.
 func Verify(t *tcs.Tensor) error {
 	src := of(t)
 	if err := t.Validate(); err != nil || src == nil {

@@ -33,9 +33,9 @@ func Write(path string, t *tcs.Tensor, o WriteOptions) error {
 	return f.Commit()
 }
 
-// WriteTo writes the tensor as a .tcs file to w. The width of the file's arrays follows from
-// the tensor's shape, even if the arrays in memory are wider. So the bytes of the file do not
-// depend on how the tensor was made.
+// WriteTo writes the tensor as a .tcs file to w. The width of the file's arrays follows from the
+// tensor's shape and o.Wide, even if the arrays in memory have another width. So the bytes of the
+// file do not depend on how the tensor was made.
 func WriteTo(w io.Writer, t *tcs.Tensor, o WriteOptions) error {
 	if err := t.Load(o.Limit); err != nil {
 		return err
@@ -82,8 +82,8 @@ func WriteTo(w io.Writer, t *tcs.Tensor, o WriteOptions) error {
 }
 
 // eachPiece calls put, in order, with the bytes of the section's elements, converted to the width
-// of the section. An array of t that already has that width is passed as one piece, and other
-// arrays in several pieces.
+// of the section. An array of t that already has that width is passed as one piece. Only other
+// arrays are divided into pieces.
 func eachPiece(t *tcs.Tensor, sec *fileSection, put func(b []byte) error) error {
 	a, width := t.Array(sec.section.Level, sec.section.Array), sec.section.Width
 	if a.Width == width {

@@ -63,7 +63,7 @@ func (k Kind) Form() Form {
 
 func (k Kind) panic() { panic("BUG: no level kind " + string(rune(k))) }
 
-// IsUnique reports whether siblings, the positions below one parent, have different coordinates.
+// IsUnique reports whether the kind excludes repeats of a coordinate. It returns false for u and c.
 func (k Kind) IsUnique() bool { return !kinds[k].repeats }
 
 // IsSingle reports whether the level has exactly one position for each parent position.

@@ -14,7 +14,7 @@ type Value struct {
 	C    complex128
 }
 
-// Complex returns the value as a complex number. Integers above 2^53 are rounded.
+// Complex returns the value as a complex number. Integers beyond 2^53 or -2^53 may be rounded.
 func (v Value) Complex() complex128 {
 	if v.Type.IsInt() {
 		return complex(float64(v.I), 0)

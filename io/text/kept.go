@@ -25,8 +25,9 @@ type kept struct {
 	complete bool  // the whole content is stored
 }
 
-// Keep makes the next reader of a compressed file store the content. If that reader reaches the
-// end, later readers read the stored content instead of decompressing the file again.
+// Keep makes the next reader of a compressed file store the content. If that reader reaches the end
+// and the content has room (see kept), later readers read the stored content instead of
+// decompressing the file again.
 func (s *Source) Keep() {
 	if s.pack != plain && s.kept == nil {
 		s.kept = &kept{tmp: s.tmp}

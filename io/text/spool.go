@@ -10,7 +10,8 @@ import (
 	"distaff/io/outfile"
 )
 
-// spoolMemory is the number of bytes of a pipe that are kept in memory before a file is used.
+// spoolMemory is the number of bytes of a pipe, or of decompressed content, that are kept in memory
+// before a file is used.
 const spoolMemory = 4 << 20
 
 // spool stores the bytes that were read from a pipe, or the decompressed content of a file, so that

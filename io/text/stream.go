@@ -24,15 +24,15 @@ type Entries struct {
 	// Check, if not nil, is called with every block in file order, even if the block has an error.
 	// At the end of the file it is called with nil.
 	Check func(*Block) error
-	// Sizes are the sizes of the modes, if the file has them. Otherwise they are nil, and the
-	// largest coordinates determine the sizes.
+	// Sizes are the sizes of the modes, if the file, the options or SetDims gave them. Otherwise
+	// they are nil, and the largest coordinates determine the sizes.
 	Sizes []int64
 	Order int
 	Value tensor.Type
 	Opt   coo.Options
 
-	// Bound makes Parse refuse coordinates that exceed dims. It is nil if the file has its own
-	// sizes.
+	// Bound makes Parse refuse coordinates that exceed dims. It is nil if the file or the options
+	// have the sizes.
 	Bound func(dims []int64, from []string)
 
 	part *lineRange // nil if the whole file is read

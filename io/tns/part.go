@@ -71,8 +71,9 @@ func (p *entriesPart) Rewind() error {
 	return p.stream.Rewind()
 }
 
-// SetDims sets the mode sizes of a file that states none. sources contains the source of each size,
-// for error messages. If the file states sizes, dims must equal them. Otherwise SetDims panics.
+// SetDims sets the mode sizes if neither the file nor the options have them. sources contains the
+// source of each size, for error messages. If the sizes are known already, SetDims panics unless
+// dims equals them.
 func (p *entriesPart) SetDims(dims []int64, sources []string) {
 	if p.Bound == nil && !slices.Equal(dims, p.Sizes) {
 		panic("BUG: tns: other sizes than the file's")

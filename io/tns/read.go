@@ -160,8 +160,8 @@ func (h *head) shape(file string, opt coo.Options) (order, values int, err error
 
 // readHead reads the first line that is neither blank nor a comment. If this line has several
 // columns, readHead also reads the next line with fields and counts its columns. If the first line
-// may be the number of modes in a header of ParTI, readHead also reads the line of sizes and the
-// line after it.
+// may be the number of modes in a header of ParTI, readHead also reads the next line with fields.
+// If that line has the sizes, readHead also reads the line with fields after it.
 func readHead(src *text.Source) (*head, error) {
 	r, err := src.Reader()
 	if err != nil {

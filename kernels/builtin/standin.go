@@ -14,7 +14,7 @@ import (
 // First it asks b for the leaf for unknown sizes, which `compile --cache` may have stored. Then it
 // looks for a built-in leaf. If there is neither, it returns noCompiler, which is the
 // kernels.ErrNoCompiler that b returned. It also returns noCompiler if the statement has a
-// schedule, because only u's own leaf follows the schedule.
+// schedule.
 //
 // If alike is true, the blocks of several leaves are combined. StandIn then uses the leaf for
 // unknown sizes only if its result has the same format and widths as the result of u's leaf. It

@@ -49,7 +49,7 @@ const noOpenMP = "the C compiler %s has no OpenMP, so leaves run on one thread; 
 	"and name it with DISTAFF_CC if needed"
 
 // compile runs the compiler on src in a temporary folder. It keeps the folder only if the compiler
-// refuses the source, so that the user can look at it.
+// fails, so that the user can look at the source.
 func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	dir, err := outfile.MkdirTemp(b.cfg.Tmp, "distaff-leaf-")
 	if err != nil {

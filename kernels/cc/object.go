@@ -37,16 +37,17 @@ type Tensor struct {
 	Type   string `json:"type"`
 }
 
-// Object is a compiled translation unit. Bytes are an ELF shared object, or code for a device,
-// followed by a trailer. The dynamic loader ignores the trailer. Bytes may be sent anywhere and
-// read back with Decode. The holder owns Bytes.
+// Object is a compiled translation unit, or the model of a machine (package tune). Bytes are an ELF
+// shared object, code for a device or the text of the model, followed by a trailer. The dynamic
+// loader ignores the trailer. Bytes may be sent anywhere and read back with Decode. The holder owns
+// Bytes.
 type Object struct {
 	Bytes  []byte
 	Meta   Meta
 	Cached bool // it came from the cache
 }
 
-// The trailer follows the compiled code. It is the Meta as JSON, and then
+// The trailer follows the payload. It is the Meta as JSON, and then
 //
 //	length of meta uint32 LE, SHA-256 of all before it, magic
 const (
@@ -54,15 +55,15 @@ const (
 	trailerSize = 4 + sha256.Size + len(magic)
 )
 
-// Payload returns the compiled code without the trailer. It is a part of Bytes.
+// Payload returns the part of Bytes before the trailer.
 func (o *Object) Payload() []byte {
 	body := o.Bytes[:len(o.Bytes)-len(magic)-sha256.Size]
 	n := int(binary.LittleEndian.Uint32(body[len(body)-4:]))
 	return body[:len(body)-4-n]
 }
 
-// Seal makes an object by appending the trailer to the payload, which is an ELF file or another
-// form that a device's driver accepts. It fails if m cannot be written as JSON.
+// Seal makes an object by appending the trailer to the payload. It fails if m cannot be written as
+// JSON.
 func Seal(payload []byte, m Meta) (*Object, error) {
 	text, err := json.Marshal(m)
 	if err != nil {

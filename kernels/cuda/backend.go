@@ -44,10 +44,10 @@ type compiler interface {
 	payload(object []byte) ([]byte, error)
 }
 
-// source is the source text of a leaf's kernels.
+// source is the source text of kernels: the kernels of a leaf, or the kernels that leaves share.
 type source struct {
 	text    string
-	label   string // the statement
+	label   string // the statement, or what the shared kernels do
 	tensors []cc.Tensor
 }
 
@@ -89,9 +89,9 @@ var (
 	_ kernels.Leaf     = (*Leaf)(nil)
 )
 
-// Build compiles the leaf of u, or finds it in the cache. The error is a *SetupError if there is no
-// NVRTC. A kernels.LoadError or nvrtc.Error is a fault of this machine or of this program. It also
-// returns ctx's error.
+// Build compiles the leaf of u, or finds it in the cache. The error is a *SetupError if the leaf is
+// not in the cache and there is no NVRTC. A kernels.LoadError or nvrtc.Error is a fault of this
+// machine or of this program. Build also returns ctx's error.
 func (b *Backend) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, error) {
 	object, err := b.Object(ctx, u)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *Backend) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, err
 	return b.Load(object, u)
 }
 
-// Complete reports whether there is an NVRTC.
+// Complete reports whether there is a compiler: for a GPU, an NVRTC.
 func (b *Backend) Complete() bool { return b.compiler.complete() }
 
 // Name returns the name of the compiler and the GPU, for example "NVRTC 12.9 for NVIDIA H100 80GB
@@ -115,10 +115,11 @@ func (b *Backend) Name() string {
 // unit.
 func (b *Backend) Keeps() bool { return false }
 
-// Key returns the name of u's object in the cache, or without NVRTC the start of the name.
+// Key returns the name of u's object in the cache, or without a compiler the start of the name.
 func (b *Backend) Key(u *codegen.Unit) string { return b.compiler.key(b.source(u)) }
 
-// Kind returns the GPU's architecture and, if there is an NVRTC, its version.
+// Kind returns a GPU's architecture and, if there is an NVRTC, its version. For an emulated device
+// it returns the kind of the CPU.
 func (b *Backend) Kind() string { return b.compiler.kind() }
 
 // Object returns the object of u's leaf. Its errors are the errors of Build.
@@ -196,8 +197,8 @@ func (b *Backend) prelude() (module, error) {
 	return m, nil
 }
 
-// Memory returns the size of the device's memory in bytes, or 0 for an emulated device without a
-// limit.
+// Memory returns the size of the device's memory in bytes, or 0 if the size is unknown, or for an
+// emulated device without a limit.
 func (b *Backend) Memory() int64 { return b.dev.describe().memory }
 
 // Resident keeps the arrays of t on the device from their first use until Forget(t), if there is
@@ -214,9 +215,9 @@ func (b *Backend) Pin(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.pin(t) })
 }
 
-// Leave stops the copying of t's values to the host: values that a leaf stores to the resident
-// tensor t stay on the device only. Before the host reads them, Fetch must be called for t or for
-// another tensor over the same memory.
+// Leave stops the copying of t's values to the host at the end of a call: values that a leaf stores
+// to the resident tensor t are not copied then. Before the host reads them, Fetch must be called
+// for t or for another tensor over the same memory.
 func (b *Backend) Leave(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.leave(t) })
 }

@@ -130,7 +130,7 @@ func (c *call) bindArray(a *ir.Array, s ir.Slot, from *tcs.Array) error {
 }
 
 // reach brings a block to the device unless it is there already. It does not copy the contents of a
-// fresh block, which are undefined.
+// fresh block, which are undefined, unless the block is only a part of a resident array.
 func (c *call) reach(b *block) error {
 	if b.at != 0 || b.n == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 // 0 may be outside of any memory, because the block of a tensor can start at a later element.
 type pointer uint64
 
-// slot holds the bytes of a kernel parameter.
+// slot holds the bytes of a scalar, for example a kernel parameter.
 type slot [2]uint64
 
 // device is the interface of a device that runs leaves. All driver calls must come from one thread.
@@ -61,7 +61,7 @@ type device interface {
 	lap() (float64, error)
 }
 
-// module holds the loaded kernels of a leaf.
+// module holds loaded kernels.
 type module interface{ unload() error }
 
 // description describes a device.

@@ -163,7 +163,7 @@ func (d *emulated) free(p pointer) error {
 
 var guard = bytes.Repeat([]byte{guardByte}, guardBytes)
 
-// check returns an error if memory outside of the allocations was changed.
+// check returns an error if the bytes next to an allocation, which guard it, were changed.
 func (d *emulated) check() error {
 	for p, n := range d.blocks {
 		before := unsafe.Slice((*byte)(at(p-guardBytes)), guardBytes)
@@ -222,7 +222,7 @@ func (d *emulated) set(dst pointer, b byte, bytes int64) error {
 	return nil
 }
 
-// emulatedModule holds a leaf's kernels as functions for the CPU.
+// emulatedModule holds kernels as functions for the CPU.
 type emulatedModule struct{ lib *kernels.Library }
 
 func (d *emulated) load(object []byte, what string) (module, error) {

@@ -6,7 +6,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// SetupError reports what a machine lacks for leaves on a GPU. It ends a run with code 1.
+// SetupError reports why a leaf cannot run on a GPU, for example what the machine lacks. It ends a
+// run with code 1.
 type SetupError struct{ Msg string }
 
 func (e *SetupError) Error() string { return e.Msg }
@@ -40,9 +41,9 @@ func (e *MemoryError) Error() string {
 // ExitCode returns 5, as for a tcs.MemoryError.
 func (e *MemoryError) ExitCode() int { return 5 }
 
-// FaultError reports an illegal operation of a kernel, for example an access outside of its memory.
-// The device's context is lost, so every later call in this process fails too. It ends a run with
-// code 1.
+// FaultError reports that a device is lost, mostly because of an illegal operation of a kernel, for
+// example an access outside of its memory. Every later call on this device in this process fails
+// too. It ends a run with code 1.
 type FaultError struct {
 	What   string // the statement, or "a leaf"
 	Reason string // the driver's message

@@ -8,7 +8,7 @@ import (
 )
 
 // Report lists what a machine has for leaves on a GPU, as `distaff doctor` prints it. If an Err is
-// set, its message names the missing part and its consequence.
+// set, its message says what is missing or does not work.
 type Report struct {
 	Driver        string // path of the driver's library
 	DriverVersion string // version of CUDA that the driver supports, for example "12.8"

@@ -43,7 +43,7 @@ func (m denseMatrix) columns(rows, cols int64) (transposed bool, ld int64, ok bo
 func (m denseMatrix) transposed() denseMatrix { return denseMatrix{m.at, m.col, m.row} }
 
 // matrixProduct describes c += alpha*a*b. a has m rows and k columns, b has k rows and n columns.
-// The libraries support the strides of each matrix (columns).
+// A library computes the product only if it supports the strides of each matrix (isSupported).
 type matrixProduct struct {
 	m, n, k int64
 	c, a, b denseMatrix

@@ -33,7 +33,7 @@ type residentTensor struct {
 	arrays []*residentArray
 	times  int // number of calls of Resident without a Forget
 	pinned bool
-	left   bool // values that leaves store are copied to the host only by Fetch
+	left   bool // a call does not copy the values that it stores to the host (Backend.Leave)
 	unread bool // nobody reads its values any more
 }
 
@@ -76,7 +76,8 @@ func (s *store) pin(t *tcs.Tensor) {
 	}
 }
 
-// leave makes later stores to a resident tensor's values stay on the device until they are fetched.
+// leave makes later stores to a resident tensor's values stay on the device until they are fetched
+// or the array leaves the device.
 func (s *store) leave(t *tcs.Tensor) {
 	if e := s.tensors[t]; e != nil && !e.left {
 		e.left = true

@@ -12,9 +12,9 @@ import (
 	"unsafe"
 )
 
-// stage is two buffers of pinned memory for all copies. While the device copies one half, the CPU
-// fills or empties the other. The tensors' own memory is not pinned: pinning takes longer than the
-// copy, and the memory may be a mapped file that shrinks.
+// stage is two buffers for all copies between host and device, in pinned memory if possible. While
+// the device copies one half, the CPU fills or empties the other. The tensors' own memory is not
+// pinned: pinning takes longer than the copy, and the memory may be a mapped file that shrinks.
 type stage struct {
 	half        [2]unsafe.Pointer
 	busy        [2]C.dst_cu_handle // events: the copy from or to the half is complete

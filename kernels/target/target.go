@@ -34,7 +34,7 @@ func StandIn(f func(Config) (kernels.Backend, error)) (restore func()) {
 
 // Config describes how backends make leaves.
 type Config struct {
-	CC    cc.Config // how code for CPUs is compiled; its cache is used by all targets
+	CC    cc.Config // how code for CPUs is compiled; CUDA uses its cache too
 	Local int       // number of the rank on its machine, whose ranks share the GPUs
 }
 

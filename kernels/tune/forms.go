@@ -30,7 +30,7 @@ const maxRounds, minRounds = 11, 5
 const minGain = 1.05
 
 // measured returns the choices whose fastest form is measured on this machine. For the other
-// choices, the fastest forms are shipped with the program.
+// choices, the fastest forms are shipped with the program for some models of CPU.
 func measured() []forms.Measured {
 	return slices.DeleteFunc(slices.Clone(forms.Measurements),
 		func(c forms.Measured) bool { return c.Shipped })
@@ -109,8 +109,8 @@ type formCase struct {
 	stmt           string
 	rows           int64
 	picked, values int64
-	// streamed is set if the values of the sparse matrix are the array that is larger than the
-	// caches. In the other product this array is the second operand.
+	// streamed is set if leaves.data holds the values of the sparse matrix. Otherwise it holds the
+	// values of the second operand.
 	streamed bool
 	sum      bool
 }

@@ -27,7 +27,8 @@ const Time = 2.3
 const calibrateSeconds, roundsSeconds = 1.0, 0.3
 
 // minRunSeconds is the smallest duration of the last run in calibrate. This run is shorter only if
-// no time is left to find a larger number of repetitions. A later run may be shorter.
+// no time is left to find a larger number of repetitions, or if the number has reached 2^40. A
+// later run may be shorter.
 const minRunSeconds = 0.5e-3
 
 // Measure measures the machine. No other program should run meanwhile. If other work makes some

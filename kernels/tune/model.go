@@ -132,11 +132,11 @@ func (l *Level) caches(threads int) int64 {
 	return int64((max(threads, 1) + shared - 1) / shared)
 }
 
-// A cache serves a data set completely up to servedFill times the cache's size, which is where the
-// cache is measured (makeSets). From missedFill times its size, the cache serves nothing. Between
-// the two the share of misses grows with the size. The reason is that outer caches choose a set by
-// physical address, and the pages of a data set are at arbitrary addresses. So some sets overflow
-// before the cache is full, and others still have room when it is.
+// A cache serves a data set completely up to servedFill times the cache's size, which is usually
+// where the cache is measured (makeSets). From missedFill times its size, the cache serves nothing.
+// Between the two the share of misses grows with the size. The reason is that outer caches choose a
+// set by physical address, and the pages of a data set are at arbitrary addresses. So some sets
+// overflow before the cache is full, and others still have room when it is.
 const servedFill, missedFill = 0.5, 2.5
 
 // missShare returns the share of a data set that this level's caches do not serve. The given number

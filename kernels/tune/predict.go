@@ -65,8 +65,9 @@ const Line = 64
 // Seconds predicts the time of a leaf on the given number of threads. It assumes that the leaf ran
 // before, and that its data are in the caches where the earlier run left them.
 //
-// The time of a leaf is the larger of two times, plus the time of the call and of a parallel
-// region. The first time is spent on data:
+// The time of a leaf is the larger of two times, plus the time of the call. If there are several
+// threads, the times of a parallel region and of taking iterations from a shared counter (Taken)
+// are added as well. The first time is spent on data:
 //
 //   - Gathers, computation on data in the caches, and unpredictable work follow one another.
 //   - Sequential reads run at the same time as all of this, because they are prefetched. Only

@@ -209,9 +209,9 @@ func (l *leaves) makeData(m *Model, bytes int64) error {
 // minGathered is the size of the smallest array that is gathered from. It fits every L1 cache.
 const minGathered = 16 << 10
 
-// gathers returns the gathers to measure, one for each array size that is a power of two and at
-// most the given number of bytes. A gather is a read from a random place of an array. The rates are
-// not set yet.
+// gathers returns the gathers to measure, one for each array size that is a power of two from
+// minGathered to the given number of bytes. A gather is a read from a random place of an array. The
+// rates are not set yet.
 func gathers(bytes int64) (list []Gather) {
 	for n := int64(minGathered); n <= max(bytes, minGathered); n *= 2 {
 		list = append(list, Gather{Bytes: n})

@@ -22,7 +22,8 @@ type Names struct{ Tensors, Vars map[string]string }
 // that differ only in names and sizes become equal. Tensors become T0, T1, ... and variables become
 // i0, i1, ..., in the order of their first use in the statement. The leaf becomes "leaf".
 //
-// The fixed sizes keep one fact about the real ones: whether positions and coordinates fit 32 bits.
+// The fixed sizes keep one fact about the request: whether a tensor has positions or coordinates of
+// 8 bytes.
 // The code that the compiler chooses for the fixed sizes is correct for all sizes, although not
 // always the fastest.
 func Canonical(r codegen.Request) (codegen.Request, Names) {
