@@ -6,9 +6,8 @@
 //
 //   - The statement is brought into the normal form, a sum of products (notation).
 //   - One order is found for all loops. Operands whose storage order does not fit are converted
-//     (order.go, convert.go).
-//   - The statement becomes a nest of loops in concrete index notation (network.go, terms.go,
-//     nest.go, cin).
+//     (operand).
+//   - The statement becomes a nest of loops in concrete index notation (contract, nest, cin).
 //   - A strategy chooses how the loops run and how the result is assembled (strategies.go).
 //   - The nest is lowered to the IR of a leaf (leaf.go, lower, lattice, ir).
 //
@@ -18,45 +17,32 @@
 //
 // # Files
 //
-//	codegen.go     Request and Unit; Compile
-//	passes.go      the table of passes, and the loop that runs it
-//	outcomes.go    the text of each pass's outcome, and its verifier
-//	terms.go       terms as the nest builder uses them: products with sums that are not yet bound
-//	order.go       the one order of all variables
-//	network.go     contractions: intermediates that are taken out of a term
-//	onenest.go     products that stay one nest of loops, and what they cost
-//	nest.go        the default nest of loops, with workspaces
-//	products.go    terms that are computed as products of dense matrices
-//	gemms.go       contractions that are computed as products of dense matrices
-//	manyterms.go   sums of more operands than one loop merges
-//	scheduled.go   the perfect nest that a schedule starts from
-//	convert.go     the choice of operands that are converted to another format
-//	layouts.go     dense operands that are read from copies
-//	share.go       results that use an operand's level arrays
-//	width.go       widths of positions and coordinates
-//	threads.go     loops that run on threads
-//	strategies.go  the strategy: the default, or the one of a schedule
-//	printed.go     the strategy as scheduling commands
-//	gpudefault.go  the default schedule of a GPU, one of the forms of package gpu
-//	leaf.go        lowering, and the passes before and after it
-//	inplace.go     leaves that overwrite the left tensor's old value
+//	codegen.go      Request and Unit
+//	compile.go      Compile
+//	passes.go       the table of passes, and the loop that runs it
+//	outcomes.go     the text of each pass's outcome, and its verifier
+//	compilation.go  the facts that passes find
+//	statement.go    the normal form, sizes, and the widths of the result's level arrays
+//	front.go        the passes from the statement to the operands
+//	loops.go        the passes from the operands to the loops of the leaf
+//	strategies.go   the strategy: the default, or the one of a schedule
+//	leaf.go         lowering, and the passes after it
+//	inplace.go      leaves that overwrite the left tensor's old value
+//	printed.go      the strategy as scheduling commands
+//	gpudefault.go   the default schedule of a GPU, one of the forms of package gpu
 package codegen
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
-	"distaff/codegen/analysis"
 	"distaff/codegen/choice"
 	"distaff/codegen/cin"
-	"distaff/codegen/diag"
 	"distaff/codegen/forms"
 	"distaff/codegen/ir"
-	"distaff/codegen/lower"
-	"distaff/codegen/lower/tree"
 	"distaff/codegen/notation"
-	"distaff/codegen/schedule"
-	"distaff/codegen/strategy"
+	"distaff/codegen/operand"
 	"distaff/codegen/workload"
 	"distaff/io/tensor"
 )
@@ -131,7 +117,7 @@ type Target struct {
 	// the leaf is compiled. If it is nil, the defaults are used. Forms do not affect the result.
 	Forms forms.Set
 	// GemmWork is the smallest number of multiply-adds at which a product of dense operands is
-	// computed as a product of matrices, by a BLAS if there is one. 0 means DefaultGemmWork, and
+	// computed as a product of matrices, by a BLAS if there is one. 0 means nest.DefaultGemmWork, and
 	// then narrow matrices are excluded. It affects the rounding of sums.
 	GemmWork int64
 	// CapacityBytes limits the initial size of the arrays of a result whose length is unknown. It
@@ -212,14 +198,7 @@ const DefaultChunkWork = 1 << 13
 const DefaultFarBytes = 1 << 20
 
 // Tensor is the information that the compiler has about a tensor.
-type Tensor struct {
-	Format             tensor.Format
-	Type               tensor.Type
-	Dims               []int64
-	PosWidth, CrdWidth []uint8 // by level, bytes of a pos or crd element; 0 if the level has none
-	NNZ                int64   // number of stored values; -1 if unknown
-	Counts             []int64 // number of positions of each level; nil if unknown
-}
+type Tensor = operand.Tensor
 
 // Cut says that a range is divided into N parts. If Vars has one variable, the range is the range
 // of this variable. If Vars has several variables, outermost first, the range consists of the
@@ -364,259 +343,21 @@ type Result struct {
 	PosWidth, CrdWidth []uint8
 }
 
-// Compile compiles a statement that notation.Check has accepted. If the statement reads the left
-// tensor's old value, that value must have a name of its own (notation.NameOld). An error is a
-// mistake of the user.
-func Compile(r Request) (*Unit, error) {
-	if r.Ask.FixedPattern && r.Ask.Schedule != nil {
-		return nil, &diag.Error{
-			Msg: "got a schedule for values alone, want none: only the default schedule can " +
-				"compute them"}
-	}
-	if r.Ask.FixedPattern && r.Target.Kind == CUDA {
-		return nil, &diag.Error{
-			Msg: "got --target=cuda for values alone, want --target=cpu: only a CPU can " +
-				"compute them in the order of a given pattern"}
-	}
-	if r.Target.Kind == CUDA && r.Ask.Schedule == nil {
-		g, err := chooseGPU(r)
-		if err != nil {
-			return nil, err
-		}
-		return g.made.unit, nil
-	}
-	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.Statement.ComputeType}}
-	if err := c.run(); err != nil {
-		return nil, err
-	}
-	return c.unit, nil
+// resultName returns the user's name of a request's result.
+func (r *Request) resultName() string {
+	lhs := r.Statement.Stmt.LHS.Name
+	return cmp.Or(r.Statement.Names[lhs], lhs)
 }
 
-// compilation is the state of a call of Compile.
-type compilation struct {
-	request Request
-	normal  *notation.Normal
-	unit    *Unit
-	planned Result // the result if it has its own level arrays
-	uses    []*use
-	byKey   map[string]*use
-	ops     []tree.Argument
-	stats   []analysis.Tensor // the statistics of ops, with the same numbers
-	args    []Arg             // the arguments that ops describe
-	nest    *nest
-	// contractions has an element for each term of the normal form. It is nil if the term cannot be
-	// contracted.
-	contractions []*contractedTerm
-	copies       []analysis.Copy     // the copies of operands that were chosen
-	plain        cin.Stmt            // the nest before a schedule changes it
-	sharedWith   *cin.Access         // the operand whose level arrays the result uses, or nil
-	ownArrays    bool                // the result must have its own level arrays
-	loopsAlone   bool                // no loops become products of matrices by default
-	explicit     cin.Stmt            // the nest with explicit forms of loops
-	commands     []*schedule.Command // the commands of the schedule
-	orders       []schedule.Order    // the commands' orders for the strategy
-	strategy     *strategy.Value
-	defaults     []choice.Chosen // the orders of the strategy that no command gave
-	lowered      *lower.Lowered
-}
-
-// normalize brings the statement into normal form (notation.Normal). If the request already
-// contains a statement in normal form, normalize uses a copy of that statement.
-func (c *compilation) normalize() error {
-	if c.request.Statement.Normal != nil {
-		normal := *c.request.Statement.Normal
-		c.normal = &normal
-	} else {
-		c.normal = notation.Normalize(c.request.Statement.Stmt)
-	}
-	c.unit.Vars = c.normal.Vars
-	return nil
-}
-
-// size returns the size of a variable.
-func (c *compilation) size(v string) int64 {
-	if n, ok := c.request.Tensors.Sizes[v]; ok {
-		return n
-	}
-	if s, ok := c.normal.Source[v]; ok {
-		if n, ok := c.request.Tensors.Sizes[s]; ok {
-			return n
+// readers returns the number of ranks that copy the same value of an operand with these variables.
+// Two ranks copy the same values if they compute the same ranges of these variables. The ranges of
+// all other variables may differ.
+func (a *Ask) readers(vars []string) float64 {
+	n := 1.0
+	for _, cut := range a.Cuts {
+		if !slices.Contains(vars, cut.Vars[0]) {
+			n *= float64(cut.N)
 		}
 	}
-	panic("BUG: codegen: no size for variable " + v)
-}
-
-// tensor returns what Tensors.All of the request says about the named tensor. For the left tensor
-// it describes the result, not the old value that a += reads.
-func (c *compilation) tensor(name string) Tensor {
-	t, ok := c.request.Tensors.All[name]
-	if !ok {
-		panic("BUG: codegen: no tensor " + name)
-	}
-	return t
-}
-
-// types determines the type to compute in, unless the request gives it.
-func (c *compilation) types() error {
-	if c.request.Statement.ComputeType != tensor.None {
-		return nil
-	}
-	operands := map[string]tensor.Type{}
-	for name, t := range c.request.Tensors.All {
-		if name != c.request.Statement.Stmt.LHS.Name {
-			operands[name] = t.Type
-		}
-	}
-	if c.request.Tensors.Old != nil {
-		operands[c.request.Statement.Stmt.LHS.Name] = c.request.Tensors.Old.Type
-	}
-	var err error
-	c.unit.Compute, _, err = notation.InferTypes(c.request.Statement.Stmt, operands,
-		c.tensor(c.request.Statement.Stmt.LHS.Name).Type)
-	return err
-}
-
-// result plans the leaf's result. If the request wants a level that is neither dense nor
-// compressed, the leaf makes it as a compressed level, and the caller repacks the result.
-func (c *compilation) result() error {
-	t := c.tensor(c.request.Statement.Stmt.LHS.Name)
-	r := Result{Shares: -1, Format: t.Format.DenseOrCompressed()}
-	r.Repack = !r.Format.Equal(t.Format)
-	r.PosWidth, r.CrdWidth = c.widths(r.Format)
-	c.planned, c.unit.Result = r, r
-	return nil
-}
-
-// collect adds a term for the old value that += reads, if the caller passes the old value. It then
-// finds the uses of all tensors.
-func (c *compilation) collect() error {
-	lhs := c.normal.LHS
-	if c.normal.Accumulate && c.request.Tensors.Old != nil {
-		c.normal.Terms = append(
-			[]*notation.Term{
-				{Factors: []notation.Factor{
-					&notation.Access{Name: lhs.Name, Vars: lhs.Vars, At: lhs.At, VarAt: lhs.VarAt}}}},
-			c.normal.Terms...)
-	}
-	c.byKey = map[string]*use{}
-	for _, a := range c.normal.Accesses() {
-		key := useKey(a)
-		if c.byKey[key] != nil {
-			continue
-		}
-		u := &use{tensor: a.Name, vars: a.Vars, old: a.Name == lhs.Name}
-		if u.old {
-			u.given = *c.request.Tensors.Old
-		} else {
-			u.given = c.tensor(a.Name)
-		}
-		c.byKey[key] = u
-		c.uses = append(c.uses, u)
-	}
-	return nil
-}
-
-// order chooses the order of the loops. It also chooses the operands that must be converted to
-// another format, because their levels do not fit this order.
-func (c *compilation) order() error {
-	u := c.unit
-	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size, c.conversionCost)
-	return nil
-}
-
-// operands makes the leaf's arguments: the result, and one argument for each format of each tensor.
-func (c *compilation) operands() error {
-	u := c.unit
-	lhs := c.request.Statement.Stmt.LHS.Name
-	c.ops = []tree.Argument{
-		{Name: lhs, Format: u.Result.Format, Type: c.tensor(lhs).Type, PosWidth: u.Result.PosWidth,
-			CrdWidth: u.Result.CrdWidth}}
-	c.stats = []analysis.Tensor{{}}
-	u.Args = []Arg{{Tensor: lhs, Format: u.Result.Format}}
-	names := map[string]bool{lhs: true}
-	for _, s := range c.uses {
-		k := slices.IndexFunc(u.Args[1:], func(a Arg) bool {
-			return a.Tensor == s.tensor && a.Old == s.old && a.Format.Equal(s.format)
-		})
-		if k >= 0 {
-			s.name = c.ops[k+1].Name
-			continue
-		}
-		s.name = s.tensor
-		for names[s.name] {
-			s.name += "'"
-		}
-		names[s.name] = true
-		op := tree.Argument{Name: s.name, Number: len(u.Args), Format: s.format, Type: s.given.Type,
-			PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth,
-			Rows: s.format.AllDense() && c.request.Target.Kind == CPU &&
-				s.tensor != c.request.Tensors.InPlace}
-		stats := analysis.Tensor{NNZ: s.given.NNZ}
-		if s.convert {
-			op.PosWidth, op.CrdWidth = convertedWidths(s)
-		} else {
-			stats.Counts = s.given.Counts
-		}
-		c.stats = append(c.stats, stats)
-		c.ops = append(c.ops, op)
-		u.Args = append(u.Args, Arg{Tensor: s.tensor, Name: s.name, Format: s.format, Convert: s.convert,
-			Old: s.old, PosWidth: op.PosWidth, CrdWidth: op.CrdWidth})
-	}
-	c.args = u.Args
-	return nil
-}
-
-// terms prepares the nest builder, and turns each term of the normal form into a product.
-func (c *compilation) terms() error {
-	c.nest = &nest{
-		order:   c.unit.Order,
-		name:    func(a *notation.Access) string { return c.byKey[useKey(a)].name },
-		result:  c.unit.Result.Format,
-		taken:   c.taken(),
-		formats: map[string]tensor.Format{},
-		counts:  map[string][]int64{},
-		sizes:   c.size,
-		exact:   c.unit.Compute.IsInt(),
-		rounds:  c.roundsSums(),
-		plain:   c.request.Ask.Schedule != nil && !schedule.Temporaries(c.request.Ask.Schedule),
-	}
-	for _, op := range c.ops[1:] {
-		c.nest.formats[op.Name] = op.Format
-	}
-	for _, s := range c.uses {
-		if !s.convert {
-			c.nest.counts[s.name] = s.given.Counts
-		}
-	}
-	c.nest.target = c.nest.newTarget(c.normal.LHS)
-	c.nest.makeTerms(c.normal.Terms)
-	return nil
-}
-
-// taken returns the names that a temporary may not have: the names of all tensors and variables.
-func (c *compilation) taken() map[string]bool {
-	taken := map[string]bool{}
-	for name := range c.request.Tensors.All {
-		taken[name] = true
-	}
-	for _, v := range c.normal.Vars {
-		taken[v] = true
-	}
-	return taken
-}
-
-// contract moves the intermediate results of the chosen contractions from the terms into sums that
-// are computed separately.
-func (c *compilation) contract() error {
-	c.nest.contract(c.contractions, c.normal.Vars)
-	c.unit.Network = c.networkText
-	return nil
-}
-
-// loops builds the nest of loops in concrete index notation from the terms.
-func (c *compilation) loops() error {
-	c.findProducts()
-	c.plain = c.nest.statement()
-	c.unit.CIN = c.plain
-	return nil
+	return min(n, float64(max(a.Ranks, 1)))
 }

@@ -1,7 +1,6 @@
 package codegen
 
 import (
-	"fmt"
 	"slices"
 
 	"distaff/codegen/cin"
@@ -31,26 +30,10 @@ func (c *compilation) inPlace() error {
 	return nil
 }
 
-// verifyInPlace returns an error if the leaf is not well formed. If the old value of the result is
-// in the memory of the result, the leaf must read the old value there. It must then not have a
-// parameter for the values of the old argument.
-func (c *compilation) verifyInPlace() error {
-	if k := c.unit.Result.InPlace; k > 0 {
-		for _, p := range c.unit.Func.Params {
-			if p.Slot.Arg == k && p.Slot.Field == ir.Vals {
-				return fmt.Errorf("argument %d must share the memory of the result, but the leaf has a "+
-					"separate "+
-					"parameter for its values", k)
-			}
-		}
-	}
-	return c.verifyIR()
-}
-
 // overwritten returns the number of the argument whose values may be in the result's memory, or 0
 // if there is none.
 func (c *compilation) overwritten() int {
-	u, lhs := c.unit, c.normal.LHS
+	u, lhs := c.unit, c.stmt.normal.LHS
 	if c.request.Tensors.InPlace == "" || u.Result.Accumulate || u.Result.Repack ||
 		c.request.Ask.FixedPattern {
 		return 0
@@ -71,8 +54,8 @@ func (c *compilation) overwritten() int {
 	if !u.Result.Format.AllDense() && u.Result.Shares != old {
 		return 0
 	}
-	for _, s := range c.uses {
-		if s.name == c.ops[old].Name && !slices.Equal(s.vars, lhs.Vars) {
+	for _, s := range c.uses.List {
+		if s.Name == c.ops[old].Name && !slices.Equal(s.Vars, lhs.Vars) {
 			return 0
 		}
 	}

@@ -11,58 +11,12 @@ import (
 	"distaff/codegen/lower"
 	"distaff/codegen/lower/rewrite"
 	"distaff/codegen/lower/scope"
-	"distaff/codegen/lower/tree"
 	"distaff/codegen/schedule"
 	"distaff/codegen/simt"
 	"distaff/codegen/strategy"
 	"distaff/codegen/workload"
 	"distaff/io/tensor"
 )
-
-// arrays decides whose level arrays the result has: an operand's arrays, arrays that the caller
-// passes, or its own.
-func (c *compilation) arrays() error {
-	u := c.unit
-	u.Result = c.planned
-	if a := c.sharedWith; a != nil {
-		u.Result.Shares = slices.IndexFunc(c.ops, func(o tree.Argument) bool { return o.Name == a.Name })
-		u.Result.PosWidth, u.Result.CrdWidth = c.sharedWidths(c.ops[u.Result.Shares])
-	}
-	u.Result.FixedPattern = c.request.Ask.FixedPattern && !u.Result.Format.AllDense()
-	return nil
-}
-
-// addToResult makes the leaf add to an existing result, if the request asks for it and the result
-// is dense or uses an operand's level arrays. If the result uses an operand's level arrays, the
-// leaf gets a map as its last argument. The map gives for each entry the position of its value in
-// the existing result.
-func (c *compilation) addToResult() error {
-	u := c.unit
-	dense := u.Result.Format.AllDense()
-	u.Args, u.Result.Accumulate = slices.Clone(c.args),
-		c.request.Ask.Accumulate && (dense || u.Result.Shares >= 0)
-	c.ops[0].PosWidth, c.ops[0].CrdWidth = c.planned.PosWidth, c.planned.CrdWidth
-	if !u.Result.Accumulate {
-		return nil
-	}
-	if !dense {
-		result := u.Result.Format
-		width := u.Result.PosWidth[len(result.Levels)-result.TrailingDense()-1]
-		u.Args = append(u.Args, Arg{Map: true,
-			Format:   tensor.Format{Levels: []tensor.Kind{tensor.Compressed}, Order: []int{0}},
-			PosWidth: []uint8{width}, CrdWidth: []uint8{width}})
-		c.ops[0].PosWidth, c.ops[0].CrdWidth = u.Result.PosWidth, u.Result.CrdWidth
-	}
-	target := cin.Target(u.CIN).Name
-	u.CIN = cin.Map(u.CIN, func(s cin.Stmt) cin.Stmt {
-		a, ok := s.(*cin.Assign)
-		if !ok || a.LHS.Name != target {
-			return s
-		}
-		return &cin.Assign{LHS: a.LHS, Accumulate: true, RHS: a.RHS}
-	})
-	return nil
-}
 
 // lower makes the leaf. If lowering refuses the statement, there are three cases:
 //
@@ -73,24 +27,22 @@ func (c *compilation) addToResult() error {
 //     --target if there are no commands.
 func (c *compilation) lower() error {
 	u := c.unit
-	share := ""
-	if c.sharedWith != nil {
-		share = c.sharedWith.Key()
-	}
 	var err error
 	c.lowered, err = lower.Lower(scope.Spec{
 		Name: cmp.Or(c.request.Ask.Name, "leaf"), Stmt: c.explicit, Vars: u.Vars, Operands: c.ops,
 		Compute: u.Compute,
 		Parts:   set(c.request.Ask.Parts), Chunked: c.request.Tensors.Chunked,
 		Assembly: c.assemblyOf(u.CIN, c.sharedWith != nil),
-		Adds:     u.Result.Accumulate && u.Result.Format.AllDense(), Share: share, Strategy: c.strategy,
-		GPU: c.request.Target.Kind == CUDA, Extern: c.request.Ask.Extern,
+		Adds:     u.Result.Accumulate && u.Result.Format.AllDense(), Share: c.shareKey(),
+		Strategy: c.strategy,
+		GPU:      c.request.Target.Kind == CUDA, Extern: c.request.Ask.Extern,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {
 				u.Notes = append(u.Notes, text)
 			}
 		},
 	})
+	products, contracted := c.nest.HasProducts()
 	var no *scope.Refusal
 	switch {
 	case err == nil:
@@ -104,8 +56,12 @@ func (c *compilation) lower() error {
 	case !errors.As(err, &no):
 		return err
 	// these products are a choice of the default strategy, which loops replace
-	case c.request.Ask.Schedule == nil && len(c.nest.products)+len(c.nest.gemms) > 0:
-		return c.withoutProducts()
+	case c.request.Ask.Schedule == nil && products:
+		c.loopsAlone = true
+		if contracted {
+			return &restart{from: "order"}
+		}
+		return &restart{from: "nest"}
 	case no.Pattern && !c.ownArrays:
 		c.ownArrays = true
 		return &restart{from: "shared"}

@@ -8,20 +8,18 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
-	"distaff/codegen/network"
+	"distaff/codegen/notation"
 	"distaff/io/tensor"
 )
 
 // This file has the texts of the passes' outcomes and their verifiers, except the texts and
 // verifiers of packages cin and ir.
 
-func (c *compilation) normalText() string { return c.normal.String() + "\n" }
-
 // verifyNormal checks that each variable of a term is on the left side or summed.
-func (c *compilation) verifyNormal() error {
-	for _, t := range c.normal.Terms {
+func verifyNormal(n *notation.Normal) error {
+	for _, t := range n.Terms {
 		for _, v := range t.FreeVars() {
-			if !slices.Contains(c.normal.LHS.Vars, v) && !slices.Contains(t.Sum, v) {
+			if !slices.Contains(n.LHS.Vars, v) && !slices.Contains(t.Sum, v) {
 				return fmt.Errorf("%s must sum %s", t, v)
 			}
 		}
@@ -29,10 +27,9 @@ func (c *compilation) verifyNormal() error {
 	return nil
 }
 
-func (c *compilation) typeText() string { return c.unit.Compute.String() + "\n" }
-
-func (c *compilation) verifyTypes() error {
-	if t := c.unit.Compute; t == tensor.None || t == tensor.Bool {
+// verifyTypes checks that a statement can compute in type t.
+func verifyTypes(t tensor.Type) error {
+	if t == tensor.None || t == tensor.Bool {
 		return fmt.Errorf("the statement computes in %v", t)
 	}
 	return nil
@@ -55,8 +52,7 @@ func (c *compilation) resultText() string {
 
 // verifyResult checks that the result has only levels that leaves can make, and that compressed
 // levels have widths.
-func (c *compilation) verifyResult() error {
-	r := c.unit.Result
+func verifyResult(r Result) error {
 	for l, k := range r.Format.Levels {
 		switch {
 		case !k.IsDenseOrCompressed():
@@ -69,83 +65,12 @@ func (c *compilation) verifyResult() error {
 	return nil
 }
 
-func (c *compilation) usesText() string {
-	var b strings.Builder
-	for _, u := range c.uses {
-		fmt.Fprintf(&b, "%s(%s): %s, %d entries\n", u.tensor, strings.Join(u.vars, ","), u.given.Format,
-			u.given.NNZ)
-	}
-	return b.String()
-}
-
-// verifyUses checks that each access of the terms belongs to a use.
-func (c *compilation) verifyUses() error {
-	for _, a := range c.normal.Accesses() {
-		if u := c.byKey[useKey(a)]; u == nil || u.tensor != a.Name ||
-			len(u.given.Format.Levels) != len(a.Vars) {
-			return fmt.Errorf("%s must be among the uses of the statement", a)
-		}
-	}
-	return nil
-}
-
 func (c *compilation) orderText() string {
 	return strings.Join(c.unit.Order, " ") + "\n" + strings.Join(append(c.unit.Notes, ""), "\n")
 }
 
-// verifyOrder checks that the order contains every variable once, and that the variable of a sparse
-// level comes after the variables of the levels above it.
 func (c *compilation) verifyOrder() error {
-	order, all := slices.Sorted(slices.Values(c.unit.Order)),
-		slices.Sorted(slices.Values(c.normal.Vars))
-	if !slices.Equal(order, all) {
-		return fmt.Errorf("got the loop order %v, want an order of the variables %v", order, all)
-	}
-	g := newGraph(c.normal.Vars)
-	g.access(c.normal.LHS.Vars, c.unit.Result.Format)
-	for _, u := range c.uses {
-		g.access(u.vars, u.format)
-	}
-	return g.verify(c.unit.Order)
-}
-
-// verify checks an order of loops against the constraints.
-func (g *graph) verify(order []string) error {
-	for k, v := range order {
-		for _, u := range order[:k] {
-			if g.after[v][u] {
-				return fmt.Errorf(
-					"%s must not come before %s, because of how a tensor is stored", u, v)
-			}
-		}
-	}
-	return nil
-}
-
-// verifyNetwork checks that each contraction has loops over all variables of its factors, in an
-// order that lets them walk the factors as they are stored.
-func (c *compilation) verifyNetwork() error {
-	var err error
-	for _, x := range c.contractions {
-		if x == nil || x.plan.Whole() {
-			continue
-		}
-		x.plan.Root.Each(func(y *network.Contraction) {
-			g := newGraph(y.Loops)
-			for _, f := range y.Factors {
-				for _, a := range x.problem.Factors[f].Accesses {
-					g.access(a.Vars, c.useOf(&a).format)
-					if k := slices.IndexFunc(a.Vars,
-						func(v string) bool { return !slices.Contains(y.Loops, v) }); k >= 0 {
-						err = cmp.Or(err, fmt.Errorf(
-							"the loop over %s must be around %s", a.Vars[k], a.Tensor.Name))
-					}
-				}
-			}
-			err = cmp.Or(err, g.verify(y.Loops))
-		})
-	}
-	return err
+	return c.uses.VerifyOrder(c.unit.Order, c.stmt.normal, c.unit.Result.Format)
 }
 
 func (c *compilation) operandsText() string {
@@ -170,43 +95,12 @@ func (c *compilation) verifyOperands() error {
 		}
 		seen[o.Name] = true
 	}
-	for _, u := range c.uses {
-		if f, ok := c.formatOf(u.name); !ok || !f.Equal(u.format) {
+	for _, u := range c.uses.List {
+		if f, ok := c.formatOf(u.Name); !ok || !f.Equal(u.Format) {
 			return fmt.Errorf("the statement reads %s in the format %s, but the operand has another "+
 				"format",
-				u.tensor, u.format)
+				u.Tensor, u.Format)
 		}
-	}
-	return nil
-}
-
-func (c *compilation) termsText() string { return termTexts(c.nest.terms, "\n") + "\n" }
-
-// verifyTerms checks that the terms have the same factors and sums as the terms of the normal form.
-func (c *compilation) verifyTerms() error {
-	again := *c.nest
-	again.terms, again.taken = nil, c.taken()
-	again.makeTerms(c.normal.Terms)
-	return verifyFactors(again.terms, c.nest.terms)
-}
-
-func (c *compilation) sharedText() string {
-	if c.sharedWith == nil {
-		return "none\n"
-	}
-	return c.sharedWith.Key() + "\n"
-}
-
-// verifyShared checks that the nest reads the operand whose level arrays the result can have.
-func (c *compilation) verifyShared() error {
-	found := c.sharedWith == nil
-	cin.Accesses(c.plain, func(a *cin.Access) {
-		found = found ||
-			a.Key() == c.sharedWith.Key() && c.sharesLevels(a)
-	})
-	if !found {
-		return fmt.Errorf("the statement must read the levels of %s, because the result shares them",
-			c.sharedWith.Key())
 	}
 	return nil
 }
@@ -225,9 +119,6 @@ func (c *compilation) verifyLaunches() error {
 	return cmp.Or(err, c.verifyIR())
 }
 
-// strategyText returns the default strategy as commands, or the commands of the schedule.
-func (c *compilation) strategyText() string { return strings.Join(c.scheduleLines(), "\n") + "\n" }
-
 // verifyStrategy checks three things. The strategy may refer only to statements that the nest has.
 // A tile has at least one value. A constant for the size of a variable is the variable's size. If
 // the leaf has no schedule, every call must also pass the whole range of that variable.
@@ -242,11 +133,12 @@ func (c *compilation) verifyStrategy() error {
 	}
 	for l := range c.strategy.Loops {
 		if !statements[l] {
-			return fmt.Errorf("the strategy has a choice for a loop over %s that is not in the statement", l.Var)
+			return fmt.Errorf(
+				"the strategy has a choice for a loop over %s that is not in the statement", l.Var)
 		}
 	}
 	for v, n := range c.strategy.Trips {
-		if n != c.size(v) ||
+		if n != c.stmt.size(v) ||
 			c.request.Ask.Schedule == nil && !slices.Contains(c.request.Tensors.Exact, v) {
 			return fmt.Errorf(
 				"%s = %d must not be compiled in, because its range may differ in another call",
@@ -255,3 +147,24 @@ func (c *compilation) verifyStrategy() error {
 	}
 	return nil
 }
+
+// verifyInPlace returns an error if the leaf is not well formed. If the old value of the result is
+// in the memory of the result, the leaf must read the old value there. It must then not have a
+// parameter for the values of the old argument.
+func (c *compilation) verifyInPlace() error {
+	if k := c.unit.Result.InPlace; k > 0 {
+		for _, p := range c.unit.Func.Params {
+			if p.Slot.Arg == k && p.Slot.Field == ir.Vals {
+				return fmt.Errorf("argument %d must share the memory of the result, but the leaf has a "+
+					"separate "+
+					"parameter for its values", k)
+			}
+		}
+	}
+	return c.verifyIR()
+}
+
+func (c *compilation) cinText() string  { return cin.Pretty(c.unit.CIN) }
+func (c *compilation) irText() string   { return ir.Print(c.unit.Func) }
+func (c *compilation) verifyCIN() error { return cin.Verify(c.unit.CIN) }
+func (c *compilation) verifyIR() error  { return ir.Verify(c.unit.Func) }

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,7 +9,7 @@ import (
 	"time"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/ir"
+	"distaff/codegen/share"
 )
 
 // pass is a step of Compile. The field needs lists the facts that the pass reads, and the field
@@ -61,55 +62,63 @@ const (
 // that say how the loops run. The next pass, "lower", turns the nest into the code of the leaf, and
 // the passes after it work on that code.
 var passes = []pass{
-	{"normal", nil, []fact{normalForm}, (*compilation).normalize, (*compilation).normalText,
-		(*compilation).verifyNormal},
-	{"types", []fact{normalForm}, []fact{computeType}, (*compilation).types, (*compilation).typeText,
-		(*compilation).verifyTypes},
+	{"normal", nil, []fact{normalForm}, (*compilation).normalize,
+		func(c *compilation) string { return c.stmt.normal.String() + "\n" },
+		func(c *compilation) error { return verifyNormal(c.stmt.normal) }},
+	{"types", []fact{normalForm}, []fact{computeType}, (*compilation).types,
+		func(c *compilation) string { return c.unit.Compute.String() + "\n" },
+		func(c *compilation) error { return verifyTypes(c.unit.Compute) }},
 	{"result", []fact{normalForm}, []fact{resultKinds}, (*compilation).result,
-		(*compilation).resultText, (*compilation).verifyResult},
-	{"uses", []fact{normalForm}, []fact{tensorUses}, (*compilation).collect, (*compilation).usesText,
-		(*compilation).verifyUses},
+		(*compilation).resultText, func(c *compilation) error { return verifyResult(c.unit.Result) }},
+	{"uses", []fact{normalForm}, []fact{tensorUses}, (*compilation).collect,
+		func(c *compilation) string { return c.uses.String() },
+		func(c *compilation) error { return c.uses.Verify(c.stmt.normal) }},
 	{"order", []fact{normalForm, resultKinds, tensorUses}, []fact{loopOrder}, (*compilation).order,
 		(*compilation).orderText, (*compilation).verifyOrder},
 	{"network", []fact{normalForm, computeType, resultKinds, tensorUses, loopOrder}, []fact{plans},
-		(*compilation).network, (*compilation).networkText, (*compilation).verifyNetwork},
+		(*compilation).network, func(c *compilation) string { return c.contractions.String() },
+		func(c *compilation) error { return c.contractions.Verify() }},
 	{"layouts", []fact{tensorUses, loopOrder, plans}, []fact{copies}, (*compilation).layouts,
-		(*compilation).orderText, (*compilation).verifyLayouts},
+		(*compilation).orderText, func(c *compilation) error { return c.uses.VerifyCopies() }},
 	{"operands", []fact{resultKinds, tensorUses, plans, copies}, []fact{operandList},
 		(*compilation).operands, (*compilation).operandsText, (*compilation).verifyOperands},
 	{"terms", []fact{normalForm, computeType, loopOrder, operandList}, []fact{products},
-		(*compilation).terms, (*compilation).termsText, (*compilation).verifyTerms},
+		(*compilation).terms, func(c *compilation) string { return c.nest.String() },
+		func(c *compilation) error { return c.nest.Verify() }},
 	{"contract", []fact{products, plans}, []fact{withParts}, (*compilation).contract,
-		(*compilation).termsText, (*compilation).verifyTerms},
+		func(c *compilation) string { return c.nest.String() },
+		func(c *compilation) error { return c.nest.Verify() }},
 	{"nest", []fact{withParts}, []fact{plainNest}, (*compilation).loops, (*compilation).cinText,
 		(*compilation).verifyCIN},
-	{"shared", []fact{plainNest, resultKinds, operandList}, []fact{sameLevels}, (*compilation).shared,
-		(*compilation).sharedText, (*compilation).verifyShared},
+	{"shared", []fact{plainNest, resultKinds, operandList}, []fact{sameLevels},
+		(*compilation).shared,
+		func(c *compilation) string { return cmp.Or(c.shareKey(), "none") + "\n" },
+		func(c *compilation) error { return share.Verify(c.plain, c.sharing(), c.sharedWith) }},
 	{"schedule", []fact{plainNest, sameLevels, operandList, computeType}, []fact{loopNest},
 		(*compilation).schedule, (*compilation).cinText, (*compilation).verifyCIN},
 	{"arrays", []fact{sameLevels, loopNest, operandList, resultKinds}, []fact{levelArrays},
-		(*compilation).arrays, (*compilation).resultText, (*compilation).verifyResult},
+		(*compilation).arrays, (*compilation).resultText,
+		func(c *compilation) error { return verifyResult(c.unit.Result) }},
 	{"into", []fact{loopNest, levelArrays, operandList}, []fact{additions},
-		(*compilation).addToResult,
-		(*compilation).cinText, (*compilation).verifyCIN},
+		(*compilation).addToResult, (*compilation).cinText, (*compilation).verifyCIN},
 	{"threads", []fact{additions, resultKinds, operandList, levelArrays, computeType, plans},
 		[]fact{unitsOfLoop}, (*compilation).threads, (*compilation).cinText, (*compilation).verifyCIN},
 	{"strategy", []fact{unitsOfLoop, operandList, levelArrays, computeType}, []fact{choices},
-		(*compilation).choose, (*compilation).strategyText, (*compilation).verifyStrategy},
+		(*compilation).choose,
+		func(c *compilation) string { return strings.Join(c.scheduleLines(), "\n") + "\n" },
+		(*compilation).verifyStrategy},
 	{"positions", []fact{unitsOfLoop, choices, operandList, levelArrays}, []fact{loopForms},
-		(*compilation).positions, (*compilation).explicitText, (*compilation).verifyExplicit},
+		(*compilation).positions, func(c *compilation) string { return cin.Pretty(c.explicit) },
+		func(c *compilation) error { return cin.Verify(c.explicit) }},
 	{"lower", []fact{loopForms, choices, operandList, levelArrays, computeType}, []fact{leafCode},
 		(*compilation).lower, (*compilation).irText, (*compilation).verifyIR},
 	{"vectorize", []fact{leafCode}, []fact{laneLoops}, (*compilation).vectorize,
-		(*compilation).irText,
-		(*compilation).verifyIR},
+		(*compilation).irText, (*compilation).verifyIR},
 	{"simplify", []fact{laneLoops}, []fact{simplified}, (*compilation).simplify,
-		(*compilation).irText,
-		(*compilation).verifyIR},
+		(*compilation).irText, (*compilation).verifyIR},
 	{"simt", []fact{simplified}, []fact{launched}, (*compilation).launch, (*compilation).irText,
 		(*compilation).verifyLaunches},
-	{"inplace", []fact{launched, tensorUses, operandList, levelArrays, unitsOfLoop},
-		[]fact{oneMemory},
+	{"inplace", []fact{launched, tensorUses, operandList, levelArrays, unitsOfLoop}, []fact{oneMemory},
 		(*compilation).inPlace, (*compilation).irText, (*compilation).verifyInPlace},
 	{"carry", []fact{oneMemory}, []fact{finalCode}, (*compilation).carry, (*compilation).irText,
 		(*compilation).verifyIR},
@@ -175,13 +184,6 @@ func checkPasses(list []pass) error {
 	return nil
 }
 
-// restart is an error that makes Compile go back to an earlier pass and run all passes from there
-// again. That pass then decides differently, because of what the later pass has found out. from is
-// the name of the earlier pass.
-type restart struct{ from string }
-
-func (e *restart) Error() string { return "restart from pass " + e.from }
-
 // run runs the passes in order. If a pass returns an error of type *restart, run continues with the
 // earlier pass that the error names.
 func (c *compilation) run() error {
@@ -202,7 +204,7 @@ func (c *compilation) run() error {
 		}
 		if c.request.Ask.Verify {
 			if err := p.verify(c); err != nil {
-				panic(fmt.Sprintf("BUG: codegen: pass %s: %v, of %s:\n%s", p.name, err, c.normal,
+				panic(fmt.Sprintf("BUG: codegen: pass %s: %v, of %s:\n%s", p.name, err, c.stmt.normal,
 					p.text(c)))
 			}
 		}
@@ -237,9 +239,12 @@ func PassNames() []string {
 	return names
 }
 
-func (c *compilation) cinText() string       { return cin.Pretty(c.unit.CIN) }
-func (c *compilation) explicitText() string  { return cin.Pretty(c.explicit) }
-func (c *compilation) verifyExplicit() error { return cin.Verify(c.explicit) }
-func (c *compilation) irText() string        { return ir.Print(c.unit.Func) }
-func (c *compilation) verifyCIN() error      { return cin.Verify(c.unit.CIN) }
-func (c *compilation) verifyIR() error       { return ir.Verify(c.unit.Func) }
+// runTo runs the passes up to and including the one called name.
+func (c *compilation) runTo(name string) error {
+	for _, p := range passes {
+		if err := p.run(c); err != nil || p.name == name {
+			return err
+		}
+	}
+	panic("BUG: codegen: no pass " + name)
+}

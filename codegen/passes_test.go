@@ -125,16 +125,16 @@ func TestPassTraced(t *testing.T) {
 // TestVerifiers: each verifier finds a mistake that is made after its pass.
 func TestVerifiers(t *testing.T) {
 	broken := map[string]func(c *compilation){
-		"normal":   func(c *compilation) { c.normal.Terms[0].Sum = nil },
+		"normal":   func(c *compilation) { c.stmt.normal.Terms[0].Sum = nil },
 		"types":    func(c *compilation) { c.unit.Compute = tensor.None },
 		"result":   func(c *compilation) { c.unit.Result.PosWidth = []uint8{0, 0} },
-		"uses":     func(c *compilation) { delete(c.byKey, "C(i,k)") },
+		"uses":     func(c *compilation) { c.uses.List[1].Tensor = "X" },
 		"order":    func(c *compilation) { slices.Reverse(c.unit.Order) },
-		"layouts":  func(c *compilation) { c.uses[2].format.Order = []int{0, 0} },
+		"layouts":  func(c *compilation) { c.uses.List[2].Format.Order = []int{0, 0} },
 		"operands": func(c *compilation) { c.ops[1].Name = c.ops[2].Name },
-		"terms":    func(c *compilation) { c.nest.terms[0].sums = nil },
-		"network":  func(c *compilation) { slices.Reverse(c.contractions[0].plan.Root.Loops) },
-		"contract": func(c *compilation) { c.nest.terms[0].parts[0].body[0].factors = nil },
+		"terms":    func(c *compilation) { c.stmt.normal.Terms[0].Sum = nil },
+		"network":  func(c *compilation) { slices.Reverse(c.contractions.Terms[0].Plan.Root.Loops) },
+		"contract": func(c *compilation) { c.stmt.normal.Terms[0].Factors = c.stmt.normal.Terms[0].Factors[:2] },
 		"nest":     func(c *compilation) { c.unit.CIN = &cin.Forall{Var: "i", Body: c.unit.CIN} },
 		"shared":   func(c *compilation) { c.sharedWith = &cin.Access{Name: "B", Vars: []string{"j", "i"}} },
 		"schedule": func(c *compilation) { c.unit.CIN = &cin.Seq{} },
@@ -164,8 +164,7 @@ func TestVerifiers(t *testing.T) {
 		"carry":   func(c *compilation) { c.unit.Func.Bounds = nil },
 	}
 	for k, p := range passes {
-		c := &compilation{request: smallRequest(t, "A(i,j) = B(i,j)*C(i,k)*D(j,k)"),
-			unit: &Unit{Compute: tensor.Int64}}
+		c := newCompilation(smallRequest(t, "A(i,j) = B(i,j)*C(i,k)*D(j,k)"))
 		for _, q := range passes[:k+1] {
 			if err := q.run(c); err != nil {
 				t.Fatal(err)

@@ -22,7 +22,7 @@ func Schedule(r Request) ([]schedule.Line, error) {
 		}
 		return g.lines(), nil
 	}
-	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.Statement.ComputeType}}
+	c := newCompilation(r)
 	if err := c.run(); err != nil {
 		return nil, err
 	}
@@ -56,14 +56,6 @@ func (c *compilation) givenLines() (out []line) {
 		at = len(out) // other commands come before the first parallelize
 	}
 	return slices.Insert(out, at, others...)
-}
-
-// resultName returns the user's name of a request's result.
-func (r *Request) resultName() string {
-	if n := r.Statement.Names[r.Statement.Stmt.LHS.Name]; n != "" {
-		return n
-	}
-	return r.Statement.Stmt.LHS.Name
 }
 
 // line is a line of a printed schedule. A minor line is printed only if the leaf is different

@@ -28,7 +28,11 @@ func (c *compilation) choose() error {
 		c.strategy, c.defaults = choice.Choose(p)
 		return nil
 	}
-	v, defaults, err := choice.Follow(p, c.strategyOrders())
+	orders := make([]choice.Order, len(c.orders))
+	for k, o := range c.orders {
+		orders[k] = o.Order
+	}
+	v, defaults, err := choice.Follow(p, orders)
 	if no := (*choice.Refusal)(nil); errors.As(err, &no) {
 		by := c.orders[no.N].By
 		return by.Refuse(by.Name + ": " + err.Error())
@@ -47,21 +51,12 @@ func (c *compilation) positions() error {
 	return nil
 }
 
-// strategyOrders returns the instructions that the schedule's commands give the lowering strategy.
-func (c *compilation) strategyOrders() []choice.Order {
-	orders := make([]choice.Order, len(c.orders))
-	for k, o := range c.orders {
-		orders[k] = o.Order
-	}
-	return orders
-}
-
 // strategyProblem describes statement s to the choices. shared says that the result uses an
 // operand's level arrays.
 func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *analysis.Problem {
 	p := &analysis.Problem{
-		Products: c.strategyProducts(), Copies: c.copies,
-		Stmt: s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared),
+		Products: c.nest.Products(), Copies: c.copies,
+		Stmt: s, Sizes: c.stmt.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared),
 		Exact: c.request.Tensors.Exact, Result: c.request.resultName(),
 		Target: analysis.Target{
 			LongRow:       cmp.Or(c.request.Target.LongRow, DefaultLongRow),
@@ -72,13 +67,13 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *analysis.Problem
 		},
 	}
 	if shared {
-		p.Share = c.sharedWith.Key()
+		p.Share = c.shareKey()
 	}
-	p.Intermediates, p.Contracted = c.intermediates()
+	p.Intermediates, p.Contracted = c.contractions.Intermediates()
 	p.Precomputes = slices.ContainsFunc(c.commands,
 		func(x *schedule.Command) bool { return x.Name == "precompute" })
 	if c.request.Ask.Schedule != nil { // the leaf is called on whole ranges, except for Parts
-		p.Exact = slices.DeleteFunc(slices.Clone(c.normal.Vars),
+		p.Exact = slices.DeleteFunc(slices.Clone(c.stmt.normal.Vars),
 			func(v string) bool { return slices.Contains(c.request.Ask.Parts, v) })
 	}
 	for k, o := range c.ops {
@@ -87,15 +82,6 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *analysis.Problem
 		p.Tensors = append(p.Tensors, t)
 	}
 	return p
-}
-
-// sizes returns the sizes of the statement's variables.
-func (c *compilation) sizes() map[string]int64 {
-	sizes := map[string]int64{}
-	for _, v := range c.unit.Vars {
-		sizes[v] = c.size(v)
-	}
-	return sizes
 }
 
 // assemblyOf returns how a leaf for statement s assembles its result.

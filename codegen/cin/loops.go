@@ -30,6 +30,14 @@ func paths(s Stmt, loops []*Forall, fn func([]*Forall, *Assign)) {
 	}
 }
 
+// Nest returns statement s inside loops over vars, outermost first.
+func Nest(vars []string, s Stmt) Stmt {
+	for _, v := range slices.Backward(vars) {
+		s = &Forall{Var: v, Body: s}
+	}
+	return s
+}
+
 // Loops returns the loops of s over v.
 func Loops(s Stmt, v string) (list []*Forall) {
 	Walk(s, func(t Stmt) {

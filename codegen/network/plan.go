@@ -92,6 +92,19 @@ func (c *Contraction) Each(fn func(*Contraction)) {
 	fn(c)
 }
 
+// CompleteOrder returns the order of all variables for the nest of a contraction. First come the
+// variables of the loops around the nest, then the variables of the contraction's own loops, and
+// then the rest of all.
+func (c *Contraction) CompleteOrder(around, all []string) []string {
+	order := slices.Clone(around)
+	for _, v := range append(slices.Clone(c.Loops), all...) {
+		if !slices.Contains(order, v) {
+			order = append(order, v)
+		}
+	}
+	return order
+}
+
 // plan builds the plan of least cost from the moves that the search has found with the conversions
 // c.
 func (s *search) plan(c conversion) *Plan {

@@ -126,12 +126,21 @@ func (w *opCounter) producers(s cin.Stmt) {
 // lastBoundLevel returns the number of the last level of an access to argument arg for which vars
 // contains the variables of this level and of all levels above it. It returns -1 if there is none.
 func (w *opCounter) lastBoundLevel(arg int, a *cin.Access, vars []string) int {
-	for l, m := range w.leaf.Operands[arg].Format.Order {
-		if !slices.Contains(vars, a.Vars[m]) {
-			return l - 1
-		}
+	list := w.varsDownTo(arg, a, len(a.Vars)-1)
+	level := slices.IndexFunc(list, func(v string) bool { return !slices.Contains(vars, v) })
+	if level < 0 {
+		return len(list) - 1
 	}
-	return len(a.Vars) - 1
+	return level - 1
+}
+
+// varsDownTo returns the variables of an access to argument arg, from the outermost level to the
+// given one.
+func (w *opCounter) varsDownTo(arg int, a *cin.Access, level int) (list []string) {
+	for _, m := range w.leaf.Operands[arg].Format.Order[:level+1] {
+		list = append(list, a.Vars[m])
+	}
+	return list
 }
 
 // density returns the share of the coordinates of vars at which the expression x may have a value.
@@ -144,8 +153,7 @@ func (w *opCounter) density(x cin.Expr, vars []string) float64 {
 	case *cin.Access:
 		if made := w.makes[x.Name]; made != nil {
 			share, filled := w.fill[x.Name]
-			if filled = filled && !slices.ContainsFunc(x.Vars,
-				func(v string) bool { return !slices.Contains(vars, v) }); filled {
+			if filled = filled && within(x.Vars, vars); filled {
 				vars = slices.DeleteFunc(slices.Clone(vars),
 					func(v string) bool { return slices.Contains(x.Vars, v) })
 			}
@@ -166,24 +174,14 @@ func (w *opCounter) density(x cin.Expr, vars []string) float64 {
 		if level < 0 {
 			return 1
 		}
-		var bound []string
-		for _, m := range w.leaf.Operands[arg].Format.Order[:level+1] {
-			bound = append(bound, x.Vars[m])
-		}
-		return w.stored(arg, level, bound).value
+		return w.stored(arg, level, w.varsDownTo(arg, x, level)).value
 	case *cin.Neg:
 		return w.density(x.X, vars)
 	case *cin.Binary:
 		switch x.Op {
 		case '*':
-			all, seen := 1.0, map[string]bool{}
-			for _, f := range factorsOf(x) {
-				if a, ok := f.(*cin.Access); ok {
-					if seen[a.Key()] {
-						continue
-					}
-					seen[a.Key()] = true
-				}
+			all := 1.0
+			for _, f := range distinct(factorsOf(x)) {
 				all *= w.density(f, vars)
 			}
 			return all
@@ -364,19 +362,14 @@ func (w *opCounter) lengthBias(a *cin.Access, x cin.Expr, vars []string) float64
 		return 1
 	}
 	order := w.leaf.Operands[arg].Format.Order
-	under := func(a *cin.Access) (list []string) { // the variables of the levels above level
-		for _, m := range order[:level] {
-			list = append(list, a.Vars[m])
-		}
-		return list
-	}
 	again := map[string]bool{}
 	cin.ExprAccesses(x, func(b *cin.Access) {
 		v := ""
 		if w.arg(b.Name) == arg {
 			v = b.Vars[order[level]]
 		}
-		if v != vars[n] && slices.Contains(vars[:n], v) && slices.Equal(under(a), under(b)) {
+		if v != vars[n] && slices.Contains(vars[:n], v) &&
+			slices.Equal(w.varsDownTo(arg, a, level-1), w.varsDownTo(arg, b, level-1)) {
 			again[v] = true
 		}
 	})
@@ -436,7 +429,7 @@ func (w *opCounter) assign(a *cin.Assign, vars []string) {
 		if put.Kept && put.Row > 1 { // factors of rows are read later, sorted by key
 			w.moves.Picks = w.moves.Picks[:picks]
 			cin.ExprAccesses(a.RHS, func(x *cin.Access) {
-				if !w.hasVars(x, vars[len(vars)-1:]) { // its value is kept with the key
+				if !slices.Contains(x.Vars, vars[len(vars)-1]) { // its value is kept with the key
 					return
 				}
 				w.moves.Picks = append(w.moves.Picks,
@@ -495,14 +488,9 @@ func (w *opCounter) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, sk
 			continue
 		}
 		p.Reach /= max(w.size(v), 1)
-		if own && !w.hasVars(a, vars[n+1:loop+1]) {
+		if own && !within(vars[n+1:loop+1], a.Vars) {
 			p.Within = p.Reach
 		}
 	}
 	w.moves.Picks = append(w.moves.Picks, p)
-}
-
-// hasVars reports whether an access has all of vars.
-func (w *opCounter) hasVars(a *cin.Access, vars []string) bool {
-	return !slices.ContainsFunc(vars, func(v string) bool { return !slices.Contains(a.Vars, v) })
 }

@@ -1,5 +1,5 @@
-// Package workload counts what a call of a leaf does: its operations on values, its accesses to memory,
-// and the branches that depend on the data. Times are predicted from these numbers.
+// Package workload counts what a call of a leaf does: its operations on values, its accesses to
+// memory, and the branches that depend on the data. Times are predicted from these numbers.
 //
 // # Files
 //
@@ -64,8 +64,8 @@ type Leaf struct {
 }
 
 // Operations counts the operations of a call with the sizes x. It follows the loops of the leaf's
-// concrete index notation. Each assignment runs once for each coordinate of its right side that has
-// a value. If the assignment accumulates, each run is also one addition.
+// concrete index notation. Each assignment runs once for each coordinate of its right side that
+// has a value. If the assignment accumulates, each run is also one addition.
 func (f *Leaf) Operations(x Extents) Operations {
 	w := &opCounter{leaf: f, extents: x, relations: cin.Relations(f.Stmt), made: map[string]fraction{},
 		reads: map[string]float64{}, outer: map[string]int{}, exact: true}
@@ -93,9 +93,9 @@ type fraction struct {
 var everywhere = fraction{1, true}
 
 // and combines two conditions: one holds at fraction s of the coordinates, and the other at
-// fraction t. It returns the fraction where both hold, under the assumption that the conditions are
-// independent. The result is sure in two cases: one of the fractions is surely 0, or both are sure
-// and one of them is 1.
+// fraction t. It returns the fraction where both hold, under the assumption that the conditions
+// are independent. The result is sure in two cases: one of the fractions is surely 0, or both are
+// sure and one of them is 1.
 func (s fraction) and(t fraction) fraction {
 	sure := s.sure && t.sure && (s.value == 1 || t.value == 1)
 	return fraction{s.value * t.value, sure || s.never() || t.never()}
@@ -225,8 +225,7 @@ func (w *opCounter) wanted(consumer cin.Stmt, temporary string, vars []string) f
 			here := true
 			cin.ExprAccesses(f, func(x *cin.Access) {
 				reads = reads || x.Name == temporary
-				here = here && x.Name != temporary &&
-					!slices.ContainsFunc(x.Vars, func(v string) bool { return !slices.Contains(vars, v) })
+				here = here && x.Name != temporary && within(x.Vars, vars)
 			})
 			if here {
 				known = append(known, f)
@@ -284,35 +283,28 @@ func (w *opCounter) summed(x cin.Expr, vars []string) fraction {
 }
 
 // prefix looks at the outer levels of access a: the levels above the first level whose variable is
-// in vars. It returns the fraction of their coordinates that are stored. The second result is false
-// if one of the other levels, the inner ones, has a variable outside vars. It is also false if a
-// position of the last outer level may have nothing below it.
+// in vars. It returns the fraction of their coordinates that are stored. The second result is
+// false if one of the other levels, the inner ones, has a variable outside vars. It is also false
+// if a position of the last outer level may have nothing below it.
 func (w *opCounter) prefix(a *cin.Access, vars []string) (fraction, bool) {
 	arg := w.arg(a.Name)
 	if arg < 0 {
 		return fraction{}, false
 	}
-	var outer []string
-	order := w.leaf.Operands[arg].Format.Order
-	for _, m := range order {
-		if slices.Contains(vars, a.Vars[m]) {
-			break
-		}
-		outer = append(outer, a.Vars[m])
-	}
-	n := len(outer)
-	for _, m := range order[n:] {
-		if !slices.Contains(vars, a.Vars[m]) {
-			return fraction{}, false
-		}
-	}
-	if n == 0 {
+	list := w.varsDownTo(arg, a, len(a.Vars)-1)
+	n := slices.IndexFunc(list, func(v string) bool { return slices.Contains(vars, v) })
+	switch {
+	case n < 0:
+		n = len(list)
+	case !within(list[n:], vars):
+		return fraction{}, false
+	case n == 0:
 		return everywhere, true // some coordinate is stored
 	}
-	if n < len(order) && w.leaf.Operands[arg].Format.Levels[n-1] == tensor.Dense {
+	if n < len(list) && w.leaf.Operands[arg].Format.Levels[n-1] == tensor.Dense {
 		return fraction{}, false // a position of a dense level may have nothing below it
 	}
-	return w.stored(arg, n-1, outer), true
+	return w.stored(arg, n-1, list[:n]), true
 }
 
 // arg returns the number of the argument called name, or -1 if name is a temporary or the result.
@@ -358,8 +350,8 @@ func others(factors []cin.Expr, f cin.Expr) (list []cin.Expr) {
 	return list
 }
 
-// present returns the fraction of the coordinates of an expression's variables where the expression
-// has a value.
+// present returns the fraction of the coordinates of an expression's variables where the
+// expression has a value.
 func (w *opCounter) present(x cin.Expr) fraction {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -388,17 +380,30 @@ func (w *opCounter) present(x cin.Expr) fraction {
 // product returns the fraction of coordinates where all factors have a value. Equal accesses have
 // one pattern and count once.
 func (w *opCounter) product(factors []cin.Expr) fraction {
-	all, seen := everywhere, map[string]bool{}
-	for _, f := range factors {
-		if a, ok := f.(*cin.Access); ok {
-			if seen[a.Key()] {
-				continue
-			}
-			seen[a.Key()] = true
-		}
+	all := everywhere
+	for _, f := range distinct(factors) {
 		all = all.and(w.present(f))
 	}
 	return all
+}
+
+// distinct returns the factors without repeated accesses.
+func distinct(factors []cin.Expr) (list []cin.Expr) {
+	seen := map[string]bool{}
+	for _, f := range factors {
+		if a, ok := f.(*cin.Access); !ok || !seen[a.Key()] {
+			list = append(list, f)
+			if ok {
+				seen[a.Key()] = true
+			}
+		}
+	}
+	return list
+}
+
+// within reports whether set has every element of list.
+func within(list, set []string) bool {
+	return !slices.ContainsFunc(list, func(v string) bool { return !slices.Contains(set, v) })
 }
 
 // expr counts the evaluations of an expression at a fraction of n coordinates. Coordinates where

@@ -168,10 +168,7 @@ func (c *Code) widen(s *leaf) error {
 		!summed && len(c.p.Problem.Blocking.Groups) == 1 && c.p.Problem.Assembled == nil {
 		return nil
 	}
-	pos, crd, err := c.sumWidths(s.operands)
-	if err != nil {
-		return err
-	}
+	pos, crd := c.sumWidths(s.operands)
 	for l := range pos {
 		pos[l], crd[l] = max(pos[l], r.PosWidth[l]), max(crd[l], r.CrdWidth[l])
 	}
@@ -184,7 +181,7 @@ func (c *Code) widen(s *leaf) error {
 
 // sumWidths returns the widths that the arrays of a sum of all blocks of the result need: positions
 // and coordinates of each level. like holds the specification of each operand.
-func (c *Code) sumWidths(like map[string]codegen.Tensor) (pos, crd []uint8, err error) {
+func (c *Code) sumWidths(like map[string]codegen.Tensor) (pos, crd []uint8) {
 	all := newLeaf(c.p, c.forms, like)
 	all.norm = c.p.Problem.Summed()
 	return codegen.Widths(all.request())
@@ -349,29 +346,26 @@ func (c *Code) resultIsStored() bool {
 
 // fits reports whether the positions of the leaves' results are wide enough for operands with the
 // specifications like. The operands' arrays must have the widths that the leaves read.
-func (c *Code) fits(like map[string]codegen.Tensor) (bool, error) {
+func (c *Code) fits(like map[string]codegen.Tensor) bool {
 	more := false // than 32 bits can count
 	for name, t := range like {
 		was := c.leaves[0].operands[name]
 		more = more || t.NNZ > was.NNZ
 		if (t.NNZ > math.MaxInt32) != (was.NNZ > math.MaxInt32) { // widths of converted arrays
-			return false, nil
+			return false
 		}
 	}
 	r := c.leaves[0].unit.Result
 	if !more || r.Format.AllDense() || r.Shares >= 0 {
-		return true, nil
+		return true
 	}
-	pos, _, err := c.sumWidths(like)
-	if err != nil {
-		return false, err
-	}
+	pos, _ := c.sumWidths(like)
 	for l := range pos {
 		if pos[l] > r.PosWidth[l] {
-			return false, nil
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
 // add adds two partial blocks and returns the sum. Dense blocks have the same coordinates, so it

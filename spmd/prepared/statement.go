@@ -282,10 +282,7 @@ func (k *Statement) Fits() (bool, error) {
 		return false, err
 	}
 	like, err := k.Operands.Specs()
-	if err != nil {
-		return false, err
-	}
-	return k.Code.fits(like)
+	return err == nil && k.Code.fits(like), err
 }
 
 // Close releases everything that the statement holds, except results, which belong to the caller.

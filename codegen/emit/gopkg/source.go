@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"distaff/codegen"
 	"distaff/codegen/emit/signature"
+	"distaff/codegen/operand"
 	"distaff/io/tensor"
 )
 
@@ -183,7 +183,7 @@ func (s *source) positions() string {
 	return b.String()
 }
 
-// entries returns codegen.Entries as a Go expression.
+// entries returns operand.Entries as a Go expression.
 func (s *source) entries() string {
 	vars := map[string]int{}
 	for k, v := range s.sig.Vars {
@@ -197,7 +197,7 @@ func (s *source) entries() string {
 		}
 		return "unbounded"
 	}
-	text := codegen.Entries(signature.Normal(s.pkg.Unit), codegen.Counting[string]{
+	text := operand.Entries(signature.Normal(s.pkg.Unit), operand.Counting[string]{
 		Stored: stored,
 		Size:   func(v string) string { return "float64(n." + s.sizes[vars[v]] + ")" },
 		Times:  func(x, y string) string { return x + "*" + y },

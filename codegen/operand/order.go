@@ -1,29 +1,31 @@
-package codegen
+package operand
 
 import (
+	"fmt"
 	"slices"
 
 	"distaff/codegen/notation"
 	"distaff/io/tensor"
 )
 
-// graph holds constraints on an order of variables. The constraints have three sources.
+// Graph holds constraints on an order of variables. The constraints have three sources.
 //
-// A sparse level can be iterated only when the coordinates of the levels above it are known, so the
-// variables of those levels come first. A sparse result is appended to in its storage order. An
-// explicit sum() next to other factors is computed when its free variables, which it reads but does
-// not sum, are known.
-type graph struct {
+// A sparse level can be iterated only when the coordinates of the levels above it are known, so
+// the variables of those levels come first. A sparse result is appended to in its storage order.
+// An explicit sum() next to other factors is computed when its free variables, which it reads but
+// does not sum, are known.
+type Graph struct {
 	vars  []string
 	after map[string]map[string]bool // after[u][v]: u comes before v
 }
 
-func newGraph(vars []string) *graph {
-	return &graph{vars: vars, after: map[string]map[string]bool{}}
+// NewGraph returns a graph of variables without constraints.
+func NewGraph(vars []string) *Graph {
+	return &Graph{vars: vars, after: map[string]map[string]bool{}}
 }
 
 // before adds the constraint that u comes before v.
-func (g *graph) before(u, v string) {
+func (g *Graph) before(u, v string) {
 	if u == v {
 		return
 	}
@@ -33,9 +35,9 @@ func (g *graph) before(u, v string) {
 	g.after[u][v] = true
 }
 
-// access adds the constraints of an access's format. If the access has a variable twice, its second
-// level is searched, which adds no constraint.
-func (g *graph) access(vars []string, f tensor.Format) {
+// Access adds the constraints of an access's format. If the access has a variable twice, its
+// second level is searched, which adds no constraint.
+func (g *Graph) Access(vars []string, f tensor.Format) {
 	seen := map[string]bool{}
 	for l, mode := range f.Order {
 		v := vars[mode]
@@ -49,9 +51,9 @@ func (g *graph) access(vars []string, f tensor.Format) {
 }
 
 // reductions adds the constraints of the explicit sums in e. All variables that a sum binds, or
-// that a sum inside it binds, must come after the free variables of the sum. The reason is that the
-// whole sum is computed when its free variables are known.
-func (g *graph) reductions(e notation.Expr) {
+// that a sum inside it binds, must come after the free variables of the sum. The reason is that
+// the whole sum is computed when its free variables are known.
+func (g *Graph) reductions(e notation.Expr) {
 	notation.Walk(e, func(e notation.Expr) bool {
 		r, ok := e.(*notation.ReductionExpr)
 		if !ok {
@@ -72,8 +74,8 @@ func (g *graph) reductions(e notation.Expr) {
 	})
 }
 
-func (g *graph) clone() *graph {
-	c := newGraph(g.vars)
+func (g *Graph) clone() *Graph {
+	c := NewGraph(g.vars)
 	for u, vs := range g.after {
 		for v := range vs {
 			c.before(u, v)
@@ -82,9 +84,37 @@ func (g *graph) clone() *graph {
 	return c
 }
 
-// sort returns a topological order, or nil if there is a cycle. If several variables may come next,
-// the one with the smallest rank does.
-func (g *graph) sort(rank map[string]int) []string {
+// Verify checks an order of loops against the constraints.
+func (g *Graph) Verify(order []string) error {
+	for k, v := range order {
+		for _, u := range order[:k] {
+			if g.after[v][u] {
+				return fmt.Errorf(
+					"%s must not come before %s, because of how a tensor is stored", u, v)
+			}
+		}
+	}
+	return nil
+}
+
+// VerifyOrder checks that an order of loops contains every variable once, and that the variable of
+// a sparse level comes after the variables of the levels above it.
+func (x *Uses) VerifyOrder(order []string, n *notation.Normal, result tensor.Format) error {
+	got, all := slices.Sorted(slices.Values(order)), slices.Sorted(slices.Values(n.Vars))
+	if !slices.Equal(got, all) {
+		return fmt.Errorf("got the loop order %v, want an order of the variables %v", order, all)
+	}
+	g := NewGraph(n.Vars)
+	g.Access(n.LHS.Vars, result)
+	for _, u := range x.List {
+		g.Access(u.Vars, u.Format)
+	}
+	return g.Verify(order)
+}
+
+// sort returns a topological order, or nil if there is a cycle. If several variables may come
+// next, the one with the smallest rank does.
+func (g *Graph) sort(rank map[string]int) []string {
 	waits := map[string]int{}
 	for _, vs := range g.after {
 		for v := range vs {
@@ -115,13 +145,13 @@ func (g *graph) sort(rank map[string]int) []string {
 
 // walkedBy returns the variables that loops over sparse storage bind: the variables of levels that
 // store coordinates, and of all levels above them.
-func walkedBy(uses []*use) map[string]bool {
+func walkedBy(uses []*Use) map[string]bool {
 	walked := map[string]bool{}
 	for _, u := range uses {
 		sparse := false
-		for l := len(u.format.Order) - 1; l >= 0; l-- {
-			if sparse = sparse || !u.format.Levels[l].CanLocate(); sparse {
-				walked[u.vars[u.format.Order[l]]] = true
+		for l := len(u.Format.Order) - 1; l >= 0; l-- {
+			if sparse = sparse || !u.Format.Levels[l].CanLocate(); sparse {
+				walked[u.Vars[u.Format.Order[l]]] = true
 			}
 		}
 	}
@@ -131,9 +161,9 @@ func walkedBy(uses []*use) map[string]bool {
 // ranks returns a rank for each variable. The loop over a variable with a smaller rank should be
 // further out. The variables of levels that store coordinates, and of the levels above these, come
 // first. Among these variables the result's variables come first, in storage order, and then the
-// summed ones. The ranks of the other variables make the innermost loop run along contiguous memory
-// in most tensors.
-func ranks(n *notation.Normal, result tensor.Format, uses []*use) map[string]int {
+// summed ones. The ranks of the other variables make the innermost loop run along contiguous
+// memory in most tensors.
+func ranks(n *notation.Normal, result tensor.Format, uses []*Use) map[string]int {
 	walked := walkedBy(uses)
 	stride := map[string]int{}
 	count := func(vars []string, f tensor.Format) {
@@ -146,7 +176,7 @@ func ranks(n *notation.Normal, result tensor.Format, uses []*use) map[string]int
 		}
 	}
 	for _, u := range uses {
-		count(u.vars, u.format)
+		count(u.Vars, u.Format)
 	}
 	count(n.LHS.Vars, result)
 
@@ -161,13 +191,12 @@ func ranks(n *notation.Normal, result tensor.Format, uses []*use) map[string]int
 	}
 	slices.SortStableFunc(vars, func(u, v string) int {
 		switch {
-		case walked[u] != walked[v]:
-			if walked[u] {
-				return -1
-			}
-			return 1
-		case walked[u]:
+		case walked[u] && walked[v]:
 			return 0
+		case walked[u]:
+			return -1
+		case walked[v]:
+			return 1
 		}
 		return stride[u] - stride[v]
 	})

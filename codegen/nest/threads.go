@@ -1,31 +1,16 @@
-package codegen
+package nest
 
 import (
 	"slices"
 
-	"distaff/codegen/choice"
 	"distaff/codegen/cin"
-	"distaff/io/tensor"
 )
 
-// threads lets outermost loops run on CPU threads, unless a schedule says what runs where.
-func (c *compilation) threads() error {
-	t := c.request.Target
-	if u := c.unit; t.Threads != 1 && c.request.Ask.Schedule == nil && t.Kind == CPU {
-		shared := map[string]bool{}
-		if _, outside := u.CIN.(*cin.Where); outside {
-			shared = choice.SharedSpaces(c.strategyProblem(u.CIN, c.sharedWith != nil))
-		}
-		u.CIN = onThreads(u.CIN, cin.Target(u.CIN), u.Result.Format, c.nest.mustStaySerial,
-			shared)
-	}
-	return nil
-}
-
-// onThreads returns s with its outermost loops on threads. Four kinds of loops stay serial:
+// OnThreads returns statement s with its outermost loops on threads. Four kinds of loops stay
+// serial:
 //
 //   - loops that only copy a workspace, and the loops that fill this workspace;
-//   - loops for which serial returns true;
+//   - loops with a product of matrices that runs on all threads;
 //   - outermost loops that fill another workspace, unless shared is true for the workspace and the
 //     loop is over one of the workspace's variables;
 //   - loops that assign a sparse result, unless the loop is over the variable of the result's
@@ -33,31 +18,30 @@ func (c *compilation) threads() error {
 //
 // In a parallel loop over a variable of the result, no two iterations write to the same place, and
 // the pieces of a sparse result are joined in order. In a parallel loop that sums into a scalar or
-// a dense result, each chunk has its own partial sum. lhs is the result's access, and result is the
-// format of the result.
-func onThreads(s cin.Stmt, lhs *cin.Access, result tensor.Format, serial func(*cin.Forall) bool,
-	shared map[string]bool) cin.Stmt {
+// a dense result, each chunk has its own partial sum.
+func (n *Nest) OnThreads(s cin.Stmt, shared map[string]bool) cin.Stmt {
+	lhs, result := n.target.lhs, n.in.Result
 	switch s := s.(type) {
 	case *cin.Where:
 		producer, t := s.Producer, cin.Target(s.Producer)
 		if len(t.Vars) == 0 {
-			producer = onThreads(producer, lhs, result, serial, shared)
+			producer = n.OnThreads(producer, shared)
 		} else if cin.Copies(s.Consumer, t) {
 			return s
 		}
-		return &cin.Where{Consumer: onThreads(s.Consumer, lhs, result, serial, shared),
+		return &cin.Where{Consumer: n.OnThreads(s.Consumer, shared),
 			Producer: filled(producer, shared)}
 	case *cin.Seq:
 		if t := cin.Target(s); len(t.Vars) == 0 || result.AllDense() {
 			list := make([]cin.Stmt, len(s.List))
 			for k, t := range s.List {
-				list[k] = onThreads(t, lhs, result, serial, shared)
+				list[k] = n.OnThreads(t, shared)
 			}
 			return &cin.Seq{List: list}
 		}
 	case *cin.Forall:
 		t := cin.Target(s)
-		if serial(s) {
+		if n.mustStaySerial(s) {
 			return s
 		}
 		if len(t.Vars) == 0 || t.Name == lhs.Name && result.AllDense() {

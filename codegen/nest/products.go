@@ -1,29 +1,29 @@
-package codegen
+package nest
 
 import (
 	"math"
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/schedule"
+	"distaff/codegen/lower/tree"
 )
 
 // A term is a product of matrices if it multiplies two dense operands and sums over the variables
 // that both of them have. The variables that the result shares with one operand are rows, and the
 // variables that it shares with the other are columns. Such a term has loops of its own. The
-// innermost of them become one call (ir.Gemm); loops over other variables, such as the variables of
-// sparse levels, are around the call. By default a product of matrices is used if it pays. A
+// innermost of them become one call (ir.Gemm); loops over other variables, such as the variables
+// of sparse levels, are around the call. By default a product of matrices is used if it pays. A
 // schedule asks for it with substitute, whose variables are variables of the statement.
 
 // DefaultGemmWork is the default of Target.GemmWork, in multiply-adds. A BLAS computes a product
 // of this size several times as fast as loops do, and takes longer than threads take to start.
 const DefaultGemmWork = 1 << 18
 
-// These limits apply if the request leaves GemmWork at 0 and has no schedule. A term is computed as
-// a matrix product only if the result has at least gemmPlaces rows and gemmPlaces columns, and each
-// sum has at least gemmTerms terms. If the result is narrower, loops are as fast, because they sum
-// in registers and need not set the result to 0 first. If the sums are shorter, loops are as fast
-// too, because both wait for memory to deliver the values.
+// These limits apply if the request leaves GemmWork at 0 and has no schedule. A term is computed
+// as a matrix product only if the result has at least gemmPlaces rows and gemmPlaces columns, and
+// each sum has at least gemmTerms terms. If the result is narrower, loops are as fast, because
+// they sum in registers and need not set the result to 0 first. If the sums are shorter, loops are
+// as fast too, because both wait for memory to deliver the values.
 const (
 	gemmPlaces = 64
 	gemmTerms  = 8
@@ -45,104 +45,96 @@ type product struct {
 	parallel bool
 }
 
-// gemmAdd is the cost of a multiply-add in a product of matrices, relative to one in a scalar loop.
-// gemmCall is the additional cost of the product, in multiply-adds of a scalar loop.
+// gemmAdd is the cost of a multiply-add in a product of matrices, relative to one in a scalar
+// loop. gemmCall is the additional cost of the product, in multiply-adds of a scalar loop.
 const gemmAdd, gemmCall = 1. / 24, 200
 
-// gemmCost returns a function for network.Problem.Gemm. The function returns the cost of a
-// contraction that is one matrix product. The cost is infinite if the product is too small (see
-// paysForSizes). gemmCost returns nil if no contraction may be a matrix product, for example
-// because the schedule does not ask for one.
-func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
-	if t := c.unit.Compute; c.request.Target.Kind != CPU || c.loopsAlone || c.roundsSums() ||
-		!t.IsFloat() && !t.IsComplex() ||
-		c.request.Ask.Schedule != nil && len(schedule.Gemms(c.request.Ask.Schedule)) == 0 {
+// Gemms says which products of dense matrices a statement wants.
+type Gemms struct {
+	Work int64 // Target.GemmWork of the request
+	// Vars, if not nil, has the variables of each product that a schedule asks for. If it is nil,
+	// each product is wanted that pays.
+	Vars [][]string
+}
+
+// Cost returns a function for network.Problem.Gemm. The function returns the cost of a contraction
+// that is one matrix product. The cost is infinite if the product is too small. Cost returns nil
+// if no contraction may be a matrix product.
+func (g *Gemms) Cost() func(rows, cols, terms float64) float64 {
+	if g == nil || g.Vars != nil && len(g.Vars) == 0 {
 		return nil
 	}
 	return func(rows, cols, terms float64) float64 {
 		work := rows * cols * terms
 		switch {
-		case !c.paysForSizes(rows, cols, terms):
+		case !g.pays(rows, cols, terms):
 			return math.Inf(1)
-		case c.request.Target.GemmWork > 0:
+		case g.Work > 0:
 			return gemmAdd * work
 		}
 		return gemmAdd*work + gemmCall
 	}
 }
 
-// roundsSums reports whether storing a sum in the result may round it, because the type of the
-// result is not the type of sums.
-func (c *compilation) roundsSums() bool {
-	return c.tensor(c.request.Statement.Stmt.LHS.Name).Type != c.unit.Compute
-}
-
-// findProducts finds the terms, and the contractions of terms, that are computed as products of
+// pays reports whether a product of these sizes is large enough to be computed as a product of
 // matrices.
-func (c *compilation) findProducts() {
-	n := c.nest
-	n.products, n.gemms = nil, nil
-	for _, x := range n.terms {
-		n.findGemms(x, n.target.left)
-	}
-	if t := c.unit.Compute; c.request.Target.Kind != CPU || c.loopsAlone || n.rounds ||
-		!t.IsFloat() && !t.IsComplex() {
-		return
-	}
-	if n.result.AllDense() || len(n.terms) == 1 {
-		for _, x := range n.terms {
-			if p := c.productOfTerm(x); p != nil {
-				n.products = append(n.products, p)
-			}
-		}
-	}
-}
-
-// productOfTerm returns a term as a product of matrices, or nil if it has no such form or the
-// request does not want it.
-func (c *compilation) productOfTerm(x *term) *product {
-	if c.request.Ask.Schedule == nil {
-		p := c.nest.largestProduct(x, nil, c.hasComputeType)
-		if p == nil || !c.pays(p) {
-			return nil
-		}
-		p.parallel = len(c.nest.terms) == 1 && len(p.outer) > 0 && p.outer[0] == c.nest.order[0] &&
-			!slices.Contains(x.sums, p.outer[0]) && c.size(p.outer[0]) >= manyProducts
-		return p
-	}
-	for _, vars := range schedule.Gemms(c.request.Ask.Schedule) {
-		if p := c.nest.largestProduct(x, vars, c.hasComputeType); p != nil {
-			return p
-		}
-	}
-	return nil
-}
-
-// hasComputeType reports whether name is an operand whose values have the type that the statement
-// computes in.
-func (c *compilation) hasComputeType(name string) bool {
-	_, ok := c.formatOf(name)
-	return ok && c.operand(name).Type == c.unit.Compute
-}
-
-// pays reports whether a product is large enough to be computed as a product of matrices.
-func (c *compilation) pays(p *product) bool {
-	return c.paysForSizes(float64(p.rows), float64(p.cols), float64(p.terms))
-}
-
-func (c *compilation) paysForSizes(rows, cols, terms float64) bool {
+func (g *Gemms) pays(rows, cols, terms float64) bool {
 	work := rows * cols * terms
-	if c.request.Target.GemmWork > 0 {
-		return work >= float64(c.request.Target.GemmWork)
+	if g.Work > 0 {
+		return work >= float64(g.Work)
 	}
 	return work >= DefaultGemmWork && min(rows, cols) >= gemmPlaces && terms >= gemmTerms
 }
 
+// findProducts finds the terms, and the contractions of terms, that are computed as products of
+// matrices.
+func (n *Nest) findProducts(gemms *Gemms) {
+	n.products, n.gemms = nil, nil
+	for _, x := range n.terms {
+		n.findGemms(x, n.target.left)
+	}
+	if gemms == nil || !n.in.Result.AllDense() && len(n.terms) > 1 {
+		return
+	}
+	for _, x := range n.terms {
+		if p := n.productOfTerm(x, gemms); p != nil {
+			n.products = append(n.products, p)
+		}
+	}
+}
+
+// productOfTerm returns a term as a product of matrices, or nil if it has no such form or gemms
+// does not want it.
+func (n *Nest) productOfTerm(x *term, gemms *Gemms) *product {
+	for _, vars := range gemms.Vars {
+		if p := n.largestProduct(x, vars); p != nil {
+			return p
+		}
+	}
+	if gemms.Vars != nil {
+		return nil
+	}
+	p := n.largestProduct(x, nil)
+	if p == nil || !gemms.pays(float64(p.rows), float64(p.cols), float64(p.terms)) {
+		return nil
+	}
+	p.parallel = len(n.terms) == 1 && len(p.outer) > 0 && p.outer[0] == n.in.Order[0] &&
+		!slices.Contains(x.sums, p.outer[0]) && n.in.Size(p.outer[0]) >= manyProducts
+	return p
+}
+
+// hasComputeType reports whether an access is to an operand whose values have the type that the
+// statement computes in.
+func (n *Nest) hasComputeType(a *cin.Access) bool {
+	return slices.ContainsFunc(n.in.Operands, func(o tree.Argument) bool {
+		return o.Name == a.Name && o.Type == n.in.Compute
+	})
+}
+
 // largestProduct looks for two factors of term x whose product is a matrix product. Of all such
-// pairs it returns the product with the most multiply-adds, or nil if there is none. If vars is not
-// nil, the product must replace the loops over exactly these variables. The function dense reports
-// whether the named operand may be one of the two matrices.
-func (n *nest) largestProduct(x *term, vars []string, dense func(name string) bool) *product {
+// pairs it returns the product with the most multiply-adds, or nil if there is none. If vars is
+// not nil, the product must replace the loops over exactly these variables.
+func (n *Nest) largestProduct(x *term, vars []string) *product {
 	if len(x.pending) > 0 || len(x.parts) > 0 || x.gemm != nil {
 		return nil
 	}
@@ -151,7 +143,7 @@ func (n *nest) largestProduct(x *term, vars []string, dense func(name string) bo
 		for m, g := range x.factors[:k] {
 			a, isA := f.(*cin.Access)
 			b, isB := g.(*cin.Access)
-			if !isA || !isB || !dense(a.Name) || !dense(b.Name) {
+			if !isA || !isB || !n.hasComputeType(a) || !n.hasComputeType(b) {
 				continue
 			}
 			others := slices.Delete(slices.Clone(x.factors), k, k+1)
@@ -171,7 +163,7 @@ func (p *product) work() float64 { return float64(p.rows) * float64(p.cols) * fl
 // productOf returns the product of factors a and b of a term, or nil if they do not form one.
 // others are the term's other factors, which are computed in the loops around it. If vars is not
 // nil, only loops over vars may be replaced.
-func (n *nest) productOf(x *term, a, b *cin.Access, others []cin.Expr, vars []string) *product {
+func (n *Nest) productOf(x *term, a, b *cin.Access, others []cin.Expr, vars []string) *product {
 	lhs := n.target.lhs
 	replaceable := func(v string) bool {
 		return (vars == nil || slices.Contains(vars, v)) && n.isTrailing(lhs, v) && n.isTrailing(a, v) &&
@@ -180,10 +172,10 @@ func (n *nest) productOf(x *term, a, b *cin.Access, others []cin.Expr, vars []st
 	}
 	p := &product{term: x, rows: 1, cols: 1, terms: 1}
 	var rows, cols, sums []string
-	for _, v := range n.order {
+	for _, v := range n.in.Order {
 		inA, inB, inC := slices.Contains(a.Vars, v), slices.Contains(b.Vars, v),
 			slices.Contains(lhs.Vars, v)
-		size := n.sizes(v)
+		size := n.in.Size(v)
 		switch {
 		case !inC && !slices.Contains(x.sums, v):
 		case !replaceable(v):
@@ -218,8 +210,8 @@ func hasVar(x cin.Expr, v string) (found bool) {
 
 // isTrailing reports whether variable v is missing in access a, or occurs there once and in one of
 // the trailing dense levels. A dense level is trailing if all levels below it are dense.
-func (n *nest) isTrailing(a *cin.Access, v string) bool {
-	f := n.result
+func (n *Nest) isTrailing(a *cin.Access, v string) bool {
+	f := n.in.Result
 	if a.Name != n.target.lhs.Name {
 		f = n.formats[a.Name]
 	}
@@ -239,7 +231,7 @@ func (n *nest) isTrailing(a *cin.Access, v string) bool {
 // fitsResult reports whether product p may be computed inside the loops around it. If entries are
 // appended to the result, the outermost of these loops must be over the variables along which they
 // are appended. The loops must be in storage order.
-func (n *nest) fitsResult(p *product) bool {
+func (n *Nest) fitsResult(p *product) bool {
 	ordered := n.target.ordered
 	for _, v := range p.outer {
 		if len(ordered) == 0 {
@@ -255,7 +247,7 @@ func (n *nest) fitsResult(p *product) bool {
 
 // withProducts returns the whole statement. First come the loops of the other terms, and then the
 // loops of each product of matrices.
-func (n *nest) withProducts() cin.Stmt {
+func (n *Nest) withProducts() cin.Stmt {
 	rest := slices.DeleteFunc(slices.Clone(n.terms), func(x *term) bool {
 		return slices.ContainsFunc(n.products, func(p *product) bool { return p.term == x })
 	})
@@ -278,12 +270,8 @@ func (n *nest) withProducts() cin.Stmt {
 }
 
 // productLoops returns the nest of loops of a product.
-func (n *nest) productLoops(p *product) cin.Stmt {
-	var s cin.Stmt = &cin.Assign{LHS: n.target.lhs, Accumulate: true,
-		RHS: n.expression(&term{factors: p.term.factors, neg: p.term.neg})}
-	vars := slices.Concat(p.outer, p.inner)
-	for k := len(vars) - 1; k >= 0; k-- {
-		s = &cin.Forall{Var: vars[k], Body: s}
-	}
-	return s
+func (n *Nest) productLoops(p *product) cin.Stmt {
+	return cin.Nest(slices.Concat(p.outer, p.inner),
+		&cin.Assign{LHS: n.target.lhs, Accumulate: true,
+			RHS: n.expression(&term{factors: p.term.factors, neg: p.term.neg})})
 }

@@ -1,4 +1,4 @@
-package codegen
+package nest
 
 import (
 	"fmt"
@@ -9,9 +9,10 @@ import (
 )
 
 // findGemms looks for matrix products in the term x and in the sums that were taken out of x. A
-// matrix product can replace the innermost loops of a term. findGemms adds each product to n.gemms.
-// The term is added to a tensor, and left has the variables of this tensor in storage order.
-func (n *nest) findGemms(x *term, left []string) {
+// matrix product can replace the innermost loops of a term. findGemms adds each product to
+// n.gemms. The term is added to a tensor, and left has the variables of this tensor in storage
+// order.
+func (n *Nest) findGemms(x *term, left []string) {
 	for _, p := range x.parts {
 		for _, y := range p.body {
 			n.findGemms(y, p.at.Vars)
@@ -23,7 +24,7 @@ func (n *nest) findGemms(x *term, left []string) {
 	places := func(vars []string) int64 {
 		all := int64(1)
 		for _, v := range vars {
-			all *= n.sizes(v)
+			all *= n.in.Size(v)
 		}
 		return all
 	}
@@ -46,35 +47,28 @@ func keepOnly(list, allowed []string) []string {
 		func(v string) bool { return !slices.Contains(allowed, v) })
 }
 
-// isGemmFrom reports whether a product of matrices replaces the loop over v and all remaining loops
-// of a term.
+// isGemmFrom reports whether a product of matrices replaces the loop over v and all remaining
+// loops of a term.
 func (x *term) isGemmFrom(v string) bool {
-	return x.gemm != nil &&
-		slices.Contains(x.gemm.Vars(), v)
+	return x.gemm != nil && slices.Contains(x.gemm.Vars(), v)
 }
 
 // gemmLoops returns the loops of a term's product of matrices. The result of the product is added
 // to t.
-func (n *nest) gemmLoops(x *term, t target) cin.Stmt {
-	var s cin.Stmt = &cin.Assign{LHS: t.lhs, Accumulate: true, RHS: n.expression(x)}
-	for _, v := range slices.Backward(x.gemmOrder(t.left)) {
-		s = &cin.Forall{Var: v, Body: s}
-	}
-	return s
+func (n *Nest) gemmLoops(x *term, t target) cin.Stmt {
+	return cin.Nest(x.gemmOrder(t.left),
+		&cin.Assign{LHS: t.lhs, Accumulate: true, RHS: n.expression(x)})
 }
 
-// withoutProducts returns the error that restarts the passes without products of matrices.
-func (c *compilation) withoutProducts() error {
-	c.loopsAlone = true
-	if len(c.nest.gemms) > 0 {
-		return &restart{from: "order"}
-	}
-	return &restart{from: "nest"}
+// HasProducts reports whether the nest has products of matrices, and whether contractions end in
+// products of matrices.
+func (n *Nest) HasProducts() (products, contracted bool) {
+	return len(n.products)+len(n.gemms) > 0, len(n.gemms) > 0
 }
 
 // gemmInside reports whether s contains loops that a matrix product will replace (inside), and
 // whether s itself is the outermost of these loops (whole).
-func (n *nest) gemmInside(s *cin.Forall) (inside, whole bool) {
+func (n *Nest) gemmInside(s *cin.Forall) (inside, whole bool) {
 	cin.Walk(s, func(x cin.Stmt) {
 		for _, p := range n.gemms {
 			if _, found := nestOf(x, p.inner).(*cin.Assign); found {
@@ -100,9 +94,9 @@ func nestOf(s cin.Stmt, vars []string) cin.Stmt {
 
 // mustStaySerial reports whether an outermost loop must stay serial, because a product of matrices
 // in it runs on all threads.
-func (n *nest) mustStaySerial(f *cin.Forall) bool {
+func (n *Nest) mustStaySerial(f *cin.Forall) bool {
 	if inside, whole := n.gemmInside(f); inside {
-		return whole || n.sizes(f.Var) < manyProducts
+		return whole || n.in.Size(f.Var) < manyProducts
 	}
 	return slices.ContainsFunc(n.products, func(p *product) bool {
 		if p.parallel {
@@ -113,13 +107,13 @@ func (n *nest) mustStaySerial(f *cin.Forall) bool {
 	})
 }
 
-// strategyProducts returns the matrix products that the default strategy has chosen, each with the
-// reason for the choice. It returns nil if the request has a schedule.
-func (c *compilation) strategyProducts() (out []analysis.Product) {
-	if c.request.Ask.Schedule != nil {
+// Products returns the matrix products that the default strategy has chosen, each with the reason
+// for the choice. It returns nil if there is a schedule.
+func (n *Nest) Products() (out []analysis.Product) {
+	if n.in.Schedule != nil {
 		return nil
 	}
-	for _, p := range slices.Concat(c.nest.products, c.nest.gemms) {
+	for _, p := range slices.Concat(n.products, n.gemms) {
 		if !slices.ContainsFunc(out,
 			func(x analysis.Product) bool { return slices.Equal(x.Vars, p.inner) }) {
 			out = append(out, analysis.Product{Vars: p.inner, Why: fmt.Sprintf(

@@ -1,11 +1,9 @@
-package codegen
+package contract
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	"distaff/codegen/diag"
 	"distaff/codegen/network"
 	"distaff/codegen/notation"
 )
@@ -17,41 +15,37 @@ import (
 //
 // If --network=pairwise is given but the term stays in one nest, checkNest adds a note. If
 // --intermediate-order is the reason, it returns an error instead.
-func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
+func (c *Contractions) checkNest(x *Term, t *notation.Term) error {
 	pairwise := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
 	long := longNest
-	if c.request.Target.Kind == CUDA {
+	if c.in.GPU {
 		long = longGPU
 	}
 	switch {
-	case !x.plan.Whole() || x.problem.Tree != nil, c.request.Ask.Network == network.Direct.String(),
+	case !x.Plan.Whole() || x.problem.Tree != nil, c.in.Network == network.Direct.String(),
 		!pairwise && x.direct.Cost <= long:
 		return nil
 	}
 	p := *x.problem
 	p.Way, p.MaxOrder, p.Keep = network.Pairwise, -1, false
 	pairs := planFor(&p)
-	order := c.request.Ask.IntermediateOrder
-	text := c.request.Ask.Network
-	refused := &diag.Error{Code: diag.NetworkRefused, Src: text, End: len(text)}
+	order := c.in.MaxOrder
 	switch {
 	case pairs == nil || pairs.Whole():
 		c.noteOneNest(t, x.problem.Way)
 		return nil
 	case pairwise && order > 0:
-		refused.Msg = fmt.Sprintf("--network: multiplying two tensors at a time makes an "+
+		return c.in.refuse(fmt.Sprintf("multiplying two tensors at a time makes an "+
 			"intermediate of %d variables, but --intermediate-order=%d allows at most %[2]d",
-			pairs.Order(), order)
-		return refused
+			pairs.Order(), order))
 	case x.direct.Cost <= manyTimes*pairs.Cost:
 		return nil
 	}
-	given := c.unit.Request.Ask.Schedule
 	var want string
 	switch {
-	case slices.ContainsFunc(given, func(s string) bool { return strings.Contains(s, "precompute") }):
-		return nil // the schedule makes intermediates itself
-	case c.request.Target.Kind == CUDA:
+	case c.in.Precomputes:
+		return nil
+	case c.in.GPU:
 		want =
 			"want a separate statement for each intermediate, or --target=cpu, because a GPU " +
 				"runs only one nest of loops"
@@ -63,17 +57,15 @@ func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
 		c.prefer(x, pairs, true)
 		return nil
 	}
-	refused.Msg = fmt.Sprintf(
-		"--network: %s costs %.2g multiply-adds in one nest of loops, but %.2g if two tensors "+
+	return c.in.refuse(fmt.Sprintf(
+		"%s costs %.2g multiply-adds in one nest of loops, but %.2g if two tensors "+
 			"are multiplied at a time; %s, or --network=direct for one nest",
-		t, x.direct.Cost, pairs.Cost,
-		want)
-	return refused
+		t, x.direct.Cost, pairs.Cost, want))
 }
 
 // noteOneNest adds a note that a term of more than two tensors is computed in one nest of loops
 // although --network=pairwise asks for two at a time.
-func (c *compilation) noteOneNest(t *notation.Term, way network.Way) {
+func (c *Contractions) noteOneNest(t *notation.Term, way network.Way) {
 	tensors := 0
 	notation.WalkTerm(t, func(e notation.Expr) bool {
 		if a, ok := e.(*notation.Access); ok && len(a.Vars) > 0 {
@@ -82,7 +74,7 @@ func (c *compilation) noteOneNest(t *notation.Term, way network.Way) {
 		return true
 	})
 	if way == network.Pairwise && tensors > 2 {
-		c.unit.Notes = append(c.unit.Notes, fmt.Sprintf(
+		c.Notes = append(c.Notes, fmt.Sprintf(
 			"--network=pairwise: %s is computed in one nest of loops, because of its form or "+
 				"how its tensors are stored", t))
 	}
@@ -92,28 +84,28 @@ func (c *compilation) noteOneNest(t *notation.Term, way network.Way) {
 // pass "order" found. If the statement has only one term, the cost includes the conversions that
 // this order requires, and the plan may have the loops of a matrix product instead, if that costs
 // less.
-func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
+func (c *Contractions) inOneNest(p *network.Problem) *network.Plan {
 	q := *p
-	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.unit.Order, -1, nil
+	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.Order, -1, nil
 	converting := 0.0
 	for _, f := range p.Factors {
 		f.Accesses = slices.Clone(f.Accesses)
 		for n := range f.Accesses {
 			a := &f.Accesses[n]
-			if u := c.useOf(a); u.convert {
+			if u := c.useOf(a); u.Convert {
 				converting += a.Converting(p.Sizes)
-				a.Tensor.Format, a.Tensor.Counts = u.format, nil
+				a.Tensor.Format, a.Tensor.Counts = u.Format, nil
 			}
 		}
 		q.Factors = append(q.Factors, f)
 	}
 	var direct *network.Plan
 	if !p.Searched() {
-		direct = network.OneNest(&q, c.unit.Order)
+		direct = network.OneNest(&q, c.Order)
 	} else if direct = network.Search(&q); direct == nil {
-		panic("BUG: codegen: the loops of all terms do not serve " + c.normal.String())
+		panic("BUG: contract: the loops of all terms do not serve " + c.in.Normal.String())
 	}
-	if len(c.normal.Terms) > 1 {
+	if len(c.in.Normal.Terms) > 1 {
 		return direct
 	}
 	if direct.Cost += converting; !p.Searched() {

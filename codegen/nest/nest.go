@@ -1,37 +1,47 @@
-package codegen
+// Package nest builds the loops of a statement in concrete index notation. A nest begins as the
+// terms of a normal form. The sums that contractions take out of the terms become temporaries, and
+// some loops become products of dense matrices.
+//
+// # Files
+//
+//	nest.go       the default nest of loops, with workspaces
+//	terms.go      terms: products with sums that are not yet bound
+//	contract.go   terms that read the intermediates of a contraction
+//	perfect.go    the perfect nest that a schedule starts from
+//	manyterms.go  sums of more operands than one loop merges
+//	products.go   terms that are computed as products of dense matrices
+//	gemms.go      contractions that are computed as products of dense matrices
+//	threads.go    loops that run on threads
+package nest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/notation"
+	"distaff/codegen/schedule"
 	"distaff/io/tensor"
 )
 
-// nest builds the concrete index notation of a normal form.
+// Nest builds the concrete index notation of a normal form.
 //
 // It goes through the variables from the outermost inward, at first with all terms together. A
-// variable of the left side becomes one loop around all terms. At a summed variable, the terms that
-// sum over it are separated from the others and become producers.
+// variable of the left side becomes one loop around all terms. At a summed variable, the terms
+// that sum over it are separated from the others and become producers.
 //
 // What a producer assigns to depends on the remaining variables and levels. If no variable of the
 // left side remains, it assigns to a scalar. If the remaining levels of the result can be written
 // in any order, it assigns to the result itself. Otherwise it assigns to a workspace over the
 // remaining variables.
-type nest struct {
-	order  []string
-	name   func(*notation.Access) string
-	result tensor.Format
-	taken  map[string]bool // names that a new temporary may not have
-	// formats has the format of each operand, by name. counts has the number of positions of each
-	// level of each operand.
+type Nest struct {
+	in    Problem
+	taken map[string]bool // names that a new temporary may not have
+	// formats has the format of each operand, by name.
 	formats map[string]tensor.Format
-	counts  map[string][]int64
-	sizes   func(string) int64
-	exact   bool // the statement computes with integers
-	rounds  bool // the result has another type than the sums that are stored in it
 	plain   bool // a schedule is given: the terms become one nest of loops if possible
 	// target is the left side, which gets the terms.
 	target   target
@@ -39,6 +49,52 @@ type nest struct {
 	products []*product
 	// gemms are the products of matrices that contractions of terms end in.
 	gemms []*product
+}
+
+// Problem describes the statement that becomes a nest of loops.
+type Problem struct {
+	Terms    []*notation.Term
+	LHS      *notation.Access
+	Order    []string        // the variables, in the order of the loops
+	Result   tensor.Format   // the format of the result
+	Operands []tree.Argument // the operands
+	// Name returns an operand's name in concrete index notation.
+	Name  func(*notation.Access) string
+	Size  func(v string) int64
+	Taken map[string]bool // names that a temporary may not have
+	// Compute is the type of sums. Rounds says that the result has another type.
+	Compute  tensor.Type
+	Rounds   bool
+	Schedule []string // the scheduling commands, or nil
+}
+
+// New returns a nest whose terms are the statement's terms.
+func New(in Problem) *Nest {
+	n := &Nest{in: in, taken: maps.Clone(in.Taken), formats: map[string]tensor.Format{},
+		plain:  in.Schedule != nil && !schedule.Temporaries(in.Schedule),
+		target: target{lhs: &cin.Access{Name: in.LHS.Name, Vars: in.LHS.Vars}}}
+	for _, op := range in.Operands {
+		n.formats[op.Name] = op.Format
+	}
+	var ordered int
+	n.target.left, ordered = StorageOrder(in.LHS.Vars, in.Result)
+	n.target.ordered = n.target.left[:ordered]
+	for _, x := range in.Terms {
+		n.terms = append(n.terms, n.term(x, x.Sum))
+	}
+	return n
+}
+
+// StorageOrder returns the variables of an access to the result in storage order. Entries are
+// appended to the result along the first ordered variables.
+func StorageOrder(vars []string, f tensor.Format) (list []string, ordered int) {
+	for l, mode := range f.Order {
+		list = append(list, vars[mode])
+		if !f.Levels[l].CanLocate() {
+			ordered = l + 1
+		}
+	}
+	return list, ordered
 }
 
 // target is the tensor that terms are assigned to.
@@ -54,7 +110,7 @@ type target struct {
 }
 
 // fresh returns a new name for a temporary: letter, with a number appended if necessary.
-func (n *nest) fresh(letter string) string {
+func (n *Nest) fresh(letter string) string {
 	for k := 0; ; k++ {
 		name := letter
 		if k > 0 {
@@ -67,22 +123,10 @@ func (n *nest) fresh(letter string) string {
 	}
 }
 
-// newTarget returns the target of the whole statement.
-func (n *nest) newTarget(lhs *notation.Access) target {
-	t := target{lhs: &cin.Access{Name: lhs.Name, Vars: lhs.Vars}}
-	deep := -1
-	for l, mode := range n.result.Order {
-		t.left = append(t.left, lhs.Vars[mode])
-		if !n.result.Levels[l].CanLocate() {
-			deep = l
-		}
-	}
-	t.ordered = t.left[:deep+1]
-	return t
-}
-
-// statement returns the concrete index notation of the whole statement.
-func (n *nest) statement() cin.Stmt {
+// Statement returns the concrete index notation of the whole statement, with the products of
+// matrices that gemms wants. If gemms is nil, only contractions have products of matrices.
+func (n *Nest) Statement(gemms *Gemms) cin.Stmt {
+	n.findProducts(gemms)
 	if len(n.products) > 0 {
 		return n.withProducts()
 	}
@@ -95,7 +139,7 @@ func (n *nest) statement() cin.Stmt {
 // build returns the loop nest that computes the terms, over the variables from order[k] on. If the
 // loops outside this nest bind all free variables of an explicit sum, the sum becomes a producer.
 // The nest is then its consumer.
-func (n *nest) build(terms []*term, k int, t target) cin.Stmt {
+func (n *Nest) build(terms []*term, k int, t target) cin.Stmt {
 	var ready []*pendingSum
 	rest := make([]*term, len(terms))
 	for i, x := range terms {
@@ -121,8 +165,8 @@ func (n *nest) build(terms []*term, k int, t target) cin.Stmt {
 }
 
 // bound reports whether no variable of vars is in order[k:].
-func (n *nest) bound(vars []string, k int) bool {
-	for _, v := range n.order[k:] {
+func (n *Nest) bound(vars []string, k int) bool {
+	for _, v := range n.in.Order[k:] {
 		if slices.Contains(vars, v) {
 			return false
 		}
@@ -132,9 +176,9 @@ func (n *nest) bound(vars []string, k int) bool {
 
 // loops returns the loop nest that computes the terms, over the variables from order[k] on. It
 // ignores pending explicit sums, because build makes their producers.
-func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
-	for ; k < len(n.order); k++ {
-		v := n.order[k]
+func (n *Nest) loops(terms []*term, k int, t target) cin.Stmt {
+	for ; k < len(n.in.Order); k++ {
+		v := n.in.Order[k]
 		if len(terms) == 1 && !anyPartAt(terms, k) && terms[0].isGemmFrom(v) {
 			return n.gemmLoops(terms[0], t)
 		}
@@ -180,7 +224,7 @@ func remove(list []string, v string) []string {
 
 // sum returns the nest of the terms over the variables from order[k] on. At least one of the terms
 // sums over order[k].
-func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
+func (n *Nest) sum(terms []*term, k int, t target) cin.Stmt {
 	if len(t.left) > 0 && len(t.ordered) > 0 {
 		return n.workspace(terms, k, t)
 	}
@@ -190,7 +234,7 @@ func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	if len(t.left) == 0 && !(t.temp && len(t.lhs.Vars) == 0) {
 		return n.scalar(terms, k, t)
 	}
-	v := n.order[k]
+	v := n.in.Order[k]
 	t.accumulate = true
 	var list []cin.Stmt
 	for _, group := range n.groups(terms, v) {
@@ -213,10 +257,10 @@ func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 }
 
 // parts returns the loop nest that computes the terms, over the variables from order[k] on. At
-// least one term has a hoisted sum that is computed just outside the loop over order[k]. parts puts
-// the producer of each such sum around the statement that reads the sum. The producer of the first
-// sum is outermost.
-func (n *nest) parts(terms []*term, k int, t target) cin.Stmt {
+// least one term has a hoisted sum that is computed just outside the loop over order[k]. parts
+// puts the producer of each such sum around the statement that reads the sum. The producer of the
+// first sum is outermost.
+func (n *Nest) parts(terms []*term, k int, t target) cin.Stmt {
 	rest, here := splitParts(terms, func(p *hoistedSum) bool { return p.k == k })
 	return n.withProducers(n.loops(rest, k, t), here)
 }
@@ -242,11 +286,11 @@ func splitParts(terms []*term, taken func(*hoistedSum) bool) (rest []*term, part
 // withProducers returns statement s together with the code that computes the temporaries of parts.
 // Only one statement, the reader, reads such a temporary: s, or the code for a later part. The
 // reader becomes the consumer of a where statement whose producer computes the temporary.
-func (n *nest) withProducers(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
+func (n *Nest) withProducers(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 	made := make([]cin.Stmt, len(parts))
 	for i := len(parts) - 1; i >= 0; i-- {
 		p, m := parts[i], *n
-		m.order = p.order
+		m.in.Order = p.order
 		made[i] = m.loops(p.body, p.k, target{lhs: p.at, left: p.at.Vars, temp: true, accumulate: true})
 	}
 	for i, p := range parts {
@@ -265,9 +309,9 @@ func (n *nest) withProducers(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 }
 
 // scalar returns the nest of the terms for a target without unbound variables. At least one of the
-// terms sums over order[k]. The sums go to a scalar temporary, which is then assigned to the target
-// together with the other terms.
-func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
+// terms sums over order[k]. The sums go to a scalar temporary, which is then assigned to the
+// target together with the other terms.
+func (n *Nest) scalar(terms []*term, k int, t target) cin.Stmt {
 	var here, summed []*term
 	for _, x := range terms {
 		if len(x.sums) == 0 {
@@ -290,7 +334,7 @@ func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
 // over v are in one group. Two terms that sum over v are in the same group if they walk the same
 // sparse accesses, need the same temporaries and sum over the same variables. One pass over these
 // accesses is then enough.
-func (n *nest) groups(terms []*term, v string) [][]*term {
+func (n *Nest) groups(terms []*term, v string) [][]*term {
 	var keys []string
 	byKey := map[string][]*term{}
 	for _, x := range terms {
@@ -312,7 +356,7 @@ func (n *nest) groups(terms []*term, v string) [][]*term {
 
 // walkKey returns a key of term x, which sums. Two terms have the same key if they traverse the
 // same sparse accesses, need the same temporaries and sum over the same variables.
-func (n *nest) walkKey(x *term) string {
+func (n *Nest) walkKey(x *term) string {
 	var keys []string
 	x = x.multipliedOut()
 	cin.ExprAccesses(n.expression(x), func(a *cin.Access) {
@@ -331,24 +375,21 @@ func (n *nest) walkKey(x *term) string {
 
 // workspace returns a nest that computes the terms into a workspace over the unbound variables of
 // the target, and then moves the workspace to the target in the order of these variables.
-func (n *nest) workspace(terms []*term, k int, t target) cin.Stmt {
+func (n *Nest) workspace(terms []*term, k int, t target) cin.Stmt {
 	w := &cin.Access{Name: n.fresh("w"), Vars: t.left}
 	producer := n.loops(terms, k, target{lhs: w, left: t.left, temp: true, accumulate: true})
-	var consumer cin.Stmt = &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: w}
-	for i := len(t.left) - 1; i >= 0; i-- {
-		consumer = &cin.Forall{Var: t.left[i], Body: consumer}
-	}
-	return &cin.Where{Consumer: consumer, Producer: producer}
+	consumer := &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: w}
+	return &cin.Where{Consumer: cin.Nest(t.left, consumer), Producer: producer}
 }
 
 // isSparse reports whether an access is to an operand that is not all dense.
-func (n *nest) isSparse(a *cin.Access) bool {
+func (n *Nest) isSparse(a *cin.Access) bool {
 	f, ok := n.formats[a.Name]
 	return ok && !f.AllDense()
 }
 
 // sumOf returns the sum of the terms as an expression.
-func (n *nest) sumOf(terms []*term) cin.Expr {
+func (n *Nest) sumOf(terms []*term) cin.Expr {
 	var sum cin.Expr
 	for _, t := range terms {
 		switch {

@@ -1,4 +1,4 @@
-package codegen
+package nest
 
 import (
 	"fmt"
@@ -25,10 +25,10 @@ type term struct {
 	gemm *network.Gemm
 }
 
-// expression returns the term as an expression. The factors are sorted by the loops that bind their
-// variables. A partial product that does not change in an inner loop is then computed outside that
-// loop.
-func (n *nest) expression(t *term) cin.Expr {
+// expression returns the term as an expression. The factors are sorted by the loops that bind
+// their variables. A partial product that does not change in an inner loop is then computed
+// outside that loop.
+func (n *Nest) expression(t *term) cin.Expr {
 	factors := slices.Clone(t.factors)
 	slices.SortStableFunc(factors, func(a, b cin.Expr) int { return n.depth(a) - n.depth(b) })
 	x := factors[0]
@@ -42,12 +42,12 @@ func (n *nest) expression(t *term) cin.Expr {
 }
 
 // depth returns how many of the outermost loops must be around x, so that they bind all variables
-// of x. n.order lists the variables of the loops. The depth of a scalar temporary is 0.
-func (n *nest) depth(x cin.Expr) int {
+// of x. n.in.Order lists the variables of the loops. The depth of a scalar temporary is 0.
+func (n *Nest) depth(x cin.Expr) int {
 	d := 0
 	cin.ExprAccesses(x, func(a *cin.Access) {
 		for _, v := range a.Vars {
-			d = max(d, slices.Index(n.order, v)+1)
+			d = max(d, slices.Index(n.in.Order, v)+1)
 		}
 	})
 	return d
@@ -61,16 +61,9 @@ type pendingSum struct {
 	body []*term
 }
 
-// makeTerms converts the terms of the normal form to terms of the nest. If an explicit sum is
-// multiplied by other factors, it becomes a scalar temporary, which must be computed before its
-// term.
-func (n *nest) makeTerms(terms []*notation.Term) {
-	for _, x := range terms {
-		n.terms = append(n.terms, n.term(x, x.Sum))
-	}
-}
-
-func (n *nest) term(t *notation.Term, sums []string) *term {
+// term converts a term of the normal form, which sums over sums. If an explicit sum is multiplied
+// by other factors, it becomes a scalar temporary, which must be computed before the term.
+func (n *Nest) term(t *notation.Term, sums []string) *term {
 	out := &term{sums: sums, neg: t.Negative}
 	for _, f := range t.Factors {
 		out.factors = append(out.factors, n.operand(f, out))
@@ -78,7 +71,7 @@ func (n *nest) term(t *notation.Term, sums []string) *term {
 	return out
 }
 
-func (n *nest) operand(f notation.Factor, t *term) cin.Expr {
+func (n *Nest) operand(f notation.Factor, t *term) cin.Expr {
 	switch f := f.(type) {
 	case *notation.Access:
 		return n.expr(f, t)
@@ -91,15 +84,15 @@ func (n *nest) operand(f notation.Factor, t *term) cin.Expr {
 	case *notation.Reduction:
 		return n.expr(&notation.ReductionExpr{Reduction: f}, t)
 	}
-	panic(fmt.Sprintf("BUG: codegen: factor %T", f))
+	panic(fmt.Sprintf("BUG: nest: factor %T", f))
 }
 
 // expr translates x to concrete index notation. Each explicit sum in x becomes a scalar temporary,
 // which must be computed before term t.
-func (n *nest) expr(x notation.Expr, t *term) cin.Expr {
+func (n *Nest) expr(x notation.Expr, t *term) cin.Expr {
 	switch x := x.(type) {
 	case *notation.Access:
-		return &cin.Access{Name: n.name(x), Vars: x.Vars}
+		return &cin.Access{Name: n.in.Name(x), Vars: x.Vars}
 	case *notation.Number:
 		return number(x)
 	case *notation.Neg:
@@ -120,7 +113,7 @@ func (n *nest) expr(x notation.Expr, t *term) cin.Expr {
 		t.pending = append(t.pending, p)
 		return &cin.Access{Name: p.temp}
 	}
-	panic(fmt.Sprintf("BUG: codegen: expression %T", x))
+	panic(fmt.Sprintf("BUG: nest: expression %T", x))
 }
 
 func number(x *notation.Number) *cin.Lit {
@@ -198,14 +191,20 @@ func (t *term) multipliedOut() *term {
 	return &c
 }
 
-// eachPart calls fn for each hoisted sum of t, and for the hoisted sums inside these sums, at every
-// depth.
+// eachPart calls fn for each hoisted sum of t, and for the hoisted sums inside these sums, at
+// every depth.
 func (t *term) eachPart(fn func(*hoistedSum)) {
 	for _, p := range t.parts {
 		fn(p)
 		p.body[0].eachPart(fn)
 	}
 }
+
+// String returns the terms, one on each line.
+func (n *Nest) String() string { return termTexts(n.terms, "\n") + "\n" }
+
+// Verify checks that the terms have the same factors and sums as the terms of the normal form.
+func (n *Nest) Verify() error { return verifyFactors(New(n.in).terms, n.terms) }
 
 // verifyFactors checks that the terms still have the factors and sums that they had before a pass.
 func verifyFactors(before, after []*term) error {

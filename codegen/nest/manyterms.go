@@ -1,6 +1,7 @@
-package codegen
+package nest
 
 import (
+	"maps"
 	"slices"
 
 	"distaff/codegen/cin"
@@ -17,7 +18,7 @@ const (
 
 // loopGroups divides the terms into groups, in their order, so that each group has its own loop
 // over order[k]. It returns nil if one loop serves all terms.
-func (n *nest) loopGroups(terms []*term, k int) [][]*term {
+func (n *Nest) loopGroups(terms []*term, k int) [][]*term {
 	if len(terms) == 1 {
 		return nil
 	}
@@ -34,7 +35,7 @@ func (n *nest) loopGroups(terms []*term, k int) [][]*term {
 		here := map[string]bool{}
 		n.operandsOf(x, k, here, read)
 		last := len(groups) - 1
-		if last >= 0 && len(groups[last]) < maxOperands/2 && equalKeys(here, walked) {
+		if last >= 0 && len(groups[last]) < maxOperands/2 && maps.Equal(here, walked) {
 			groups[last] = append(groups[last], x)
 			continue
 		}
@@ -49,38 +50,26 @@ func (n *nest) loopGroups(terms []*term, k int) [][]*term {
 // operandsOf adds the operands of term x to two sets. The set merged gets each operand whose stored
 // coordinates the loop over order[k] visits. The set direct gets each operand whose values are read
 // directly inside this loop.
-func (n *nest) operandsOf(x *term, k int, merged, direct map[string]bool) {
+func (n *Nest) operandsOf(x *term, k int, merged, direct map[string]bool) {
 	cin.ExprAccesses(n.expression(x.multipliedOut()), func(a *cin.Access) {
 		key := a.Key()
 		if n.depth(a) == k+1 {
 			direct[key] = true
 		}
 		f, operand := n.formats[a.Name]
-		if m := slices.Index(a.Vars, n.order[k]); operand && m >= 0 &&
+		if m := slices.Index(a.Vars, n.in.Order[k]); operand && m >= 0 &&
 			!f.Levels[f.Level(m)].CanLocate() {
 			merged[key] = true
 		}
 	})
 }
 
-func equalKeys(a, b map[string]bool) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for key := range a {
-		if !b[key] {
-			return false
-		}
-	}
-	return true
-}
-
 // separateLoops returns a sequence of loops, one for each group of terms. The loops are over the
 // variables from order[k] on, and add to the target one after another. If the target does not allow
 // additions, or if each addition to it would round a value, the loops add to a workspace instead.
 // The workspace is then copied to the target.
-func (n *nest) separateLoops(groups [][]*term, k int, t target) cin.Stmt {
-	if len(t.ordered) > 0 || !t.temp && n.rounds {
+func (n *Nest) separateLoops(groups [][]*term, k int, t target) cin.Stmt {
+	if len(t.ordered) > 0 || !t.temp && n.in.Rounds {
 		return n.workspace(slices.Concat(groups...), k, t)
 	}
 	t.accumulate = true

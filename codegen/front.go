@@ -1,0 +1,173 @@
+package codegen
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/analysis"
+	"distaff/codegen/contract"
+	"distaff/codegen/lower/tree"
+	"distaff/codegen/nest"
+	"distaff/codegen/notation"
+	"distaff/codegen/operand"
+	"distaff/codegen/schedule"
+	"distaff/io/tensor"
+)
+
+// normalize brings the statement into normal form.
+func (c *compilation) normalize() error {
+	c.stmt = newStatement(&c.request)
+	c.unit.Vars = c.stmt.normal.Vars
+	return nil
+}
+
+// types determines the type to compute in, unless the request gives it.
+func (c *compilation) types() error {
+	if c.request.Statement.ComputeType != tensor.None {
+		return nil
+	}
+	operands := map[string]tensor.Type{}
+	for name, t := range c.request.Tensors.All {
+		if name != c.request.Statement.Stmt.LHS.Name {
+			operands[name] = t.Type
+		}
+	}
+	if c.request.Tensors.Old != nil {
+		operands[c.request.Statement.Stmt.LHS.Name] = c.request.Tensors.Old.Type
+	}
+	var err error
+	c.unit.Compute, _, err = notation.InferTypes(c.request.Statement.Stmt, operands,
+		c.stmt.left().Type)
+	return err
+}
+
+// result plans the leaf's result.
+func (c *compilation) result() error {
+	c.planned = c.stmt.result()
+	c.unit.Result = c.planned
+	return nil
+}
+
+// collect adds a term for the old value that += reads, if the caller passes the old value. It then
+// finds the uses of all tensors.
+func (c *compilation) collect() error {
+	n, given := c.stmt.normal, c.request.Tensors
+	if n.Accumulate && given.Old != nil {
+		old := &notation.Access{Name: n.LHS.Name, Vars: n.LHS.Vars, At: n.LHS.At, VarAt: n.LHS.VarAt}
+		n.Terms = append([]*notation.Term{{Factors: []notation.Factor{old}}}, n.Terms...)
+	}
+	c.uses = operand.Collect(n, given.All, given.Old)
+	return nil
+}
+
+// order chooses the order of the loops. It also chooses the operands that must be converted to
+// another format, because their levels do not fit this order.
+func (c *compilation) order() error {
+	u := c.unit
+	u.Order, u.Notes = c.uses.Fit(c.stmt.normal, u.Result.Format, c.stmt.size,
+		c.request.Ask.ConvertBySize)
+	return nil
+}
+
+// gemms returns the products of matrices that the request wants, or nil if it wants none.
+func (c *compilation) gemms() *nest.Gemms {
+	t := c.unit.Compute
+	if c.request.Target.Kind != CPU || c.loopsAlone || c.roundsSums() ||
+		!t.IsFloat() && !t.IsComplex() {
+		return nil
+	}
+	g := &nest.Gemms{Work: c.request.Target.GemmWork}
+	if c.request.Ask.Schedule != nil {
+		g.Vars = append([][]string{}, schedule.Gemms(c.request.Ask.Schedule)...)
+	}
+	return g
+}
+
+// roundsSums reports whether storing a sum in the result may round it, because the type of the
+// result is not the type of sums.
+func (c *compilation) roundsSums() bool { return c.stmt.left().Type != c.unit.Compute }
+
+// network chooses how the products of the terms are contracted.
+func (c *compilation) network() (err error) {
+	u, ask := c.unit, c.request.Ask
+	c.contractions, err = contract.Choose(contract.Problem{
+		Normal: c.stmt.normal, Uses: c.uses, Result: u.Result.Format, Compute: u.Compute,
+		Names: c.request.Statement.Names, Size: c.stmt.size, Network: ask.Network,
+		MaxOrder: ask.IntermediateOrder, BySize: ask.ConvertBySize, Schedule: ask.Schedule,
+		Precomputes: slices.ContainsFunc(u.Request.Ask.Schedule,
+			func(s string) bool { return strings.Contains(s, "precompute") }),
+		GPU: c.request.Target.Kind == CUDA, Gemm: c.gemms().Cost(),
+	}, u.Order, u.Notes)
+	if err == nil {
+		u.Order, u.Notes = c.contractions.Order, c.contractions.Notes
+	}
+	return err
+}
+
+// layouts chooses dense operands that are read from copies. With a schedule, its layout commands
+// name the operands. On a GPU without a schedule, layouts chooses none.
+func (c *compilation) layouts() error {
+	u, ask := c.unit, &c.request.Ask
+	by := operand.Copier{Uses: c.uses, InPlace: c.request.Tensors.InPlace,
+		Names: c.request.Statement.Names, Notes: u.Notes}
+	defer func() { u.Notes = by.Notes }()
+	if ask.Schedule != nil {
+		list, err := c.parsed()
+		if err != nil {
+			return nil // mistakes in other commands are reported when those are applied
+		}
+		return by.Follow(list)
+	}
+	c.copies = nil
+	if c.request.Target.Kind == CPU && !ask.AsStored && c.contractions.OneNest() {
+		c.copies = by.Choose(u.Order, c.stmt.size,
+			func(u *operand.Use) float64 { return ask.readers(u.Vars) })
+	}
+	return nil
+}
+
+// parsed returns the request's scheduling commands that apply to the request's terms.
+func (c *compilation) parsed() ([]*schedule.Command, error) {
+	list, err := schedule.Parse(c.request.Ask.Schedule)
+	return schedule.Part(list, c.request.Statement.Elsewhere), err
+}
+
+// operands makes the leaf's arguments: the result, and one argument for each format of each tensor.
+func (c *compilation) operands() error {
+	u := c.unit
+	lhs := c.request.Statement.Stmt.LHS.Name
+	c.ops = []tree.Argument{
+		{Name: lhs, Format: u.Result.Format, Type: c.stmt.left().Type, PosWidth: u.Result.PosWidth,
+			CrdWidth: u.Result.CrdWidth}}
+	c.stats = []analysis.Tensor{{}}
+	u.Args = []Arg{{Tensor: lhs, Format: u.Result.Format}}
+	names := map[string]bool{lhs: true}
+	for _, s := range c.uses.List {
+		k := slices.IndexFunc(u.Args[1:], func(a Arg) bool {
+			return a.Tensor == s.Tensor && a.Old == s.Old && a.Format.Equal(s.Format)
+		})
+		if k >= 0 {
+			s.Name = c.ops[k+1].Name
+			continue
+		}
+		s.Name = s.Tensor
+		for names[s.Name] {
+			s.Name += "'"
+		}
+		names[s.Name] = true
+		op := tree.Argument{Name: s.Name, Number: len(u.Args), Format: s.Format, Type: s.Given.Type,
+			Rows: s.Format.AllDense() && c.request.Target.Kind == CPU &&
+				s.Tensor != c.request.Tensors.InPlace}
+		op.PosWidth, op.CrdWidth = s.Widths()
+		stats := analysis.Tensor{NNZ: s.Given.NNZ}
+		if !s.Convert {
+			stats.Counts = s.Given.Counts
+		}
+		c.stats = append(c.stats, stats)
+		c.ops = append(c.ops, op)
+		u.Args = append(u.Args, Arg{Tensor: s.Tensor, Name: s.Name, Format: s.Format, Convert: s.Convert,
+			Old: s.Old, PosWidth: op.PosWidth, CrdWidth: op.CrdWidth})
+	}
+	c.args = u.Args
+	return nil
+}

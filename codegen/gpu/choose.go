@@ -1,0 +1,66 @@
+package gpu
+
+import (
+	"errors"
+	"slices"
+
+	"distaff/codegen/diag"
+)
+
+// Choose returns the first form that try accepts. If try refuses every form, for example because a
+// level has no positions, the error gives the reason of the last refusal. shape describes a
+// statement after the given commands. result is the user's name of the statement's result.
+func Choose(result string, shape func(commands []string) (*Shape, error),
+	try func(Form) error) (Form, error) {
+	var list []Form
+	for _, commands := range [][]string{{}, {"temporaries(" + result + ")"}} {
+		s, err := shape(commands)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range s.Forms() {
+			if !slices.ContainsFunc(list,
+				func(g Form) bool { return slices.Equal(f.Commands(), g.Commands()) }) {
+				list = append(list, f)
+			}
+		}
+	}
+	var refused error
+	for _, f := range list {
+		if refused = try(f); refused == nil {
+			return f, nil
+		}
+		var nest *diag.Error
+		if errors.As(refused, &nest) && nest.Code == diag.NetworkRefused {
+			return nil, refused // every form would be refused
+		}
+	}
+	return nil, NoDefault(reason(refused))
+}
+
+// NoDefault returns the error for a statement that has no default schedule on a GPU. why is the
+// reason.
+func NoDefault(why string) error {
+	return &diag.Error{Code: diag.ScheduleRefused,
+		Msg: "a GPU has no default schedule for this statement: " + why + "; want either " +
+			"--target=cpu or a schedule of your own (-s)"}
+}
+
+// reason returns the message of an error without its position in a schedule, because the user did
+// not write that schedule.
+func reason(err error) string {
+	if e := (*diag.Error)(nil); errors.As(err, &e) {
+		return e.Msg
+	}
+	return err.Error()
+}
+
+// Reason returns the reason for a command of a form, or "" if the form does not have the command.
+func (f Form) Reason(command string) string {
+	for _, l := range f {
+		if l.Command == command {
+			return l.Why
+		}
+	}
+	return ""
+}

@@ -1,0 +1,187 @@
+// Package share finds an operand whose level arrays the result of a statement can use as its own,
+// down to the result's last compressed level.
+package share
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/lattice"
+	"distaff/codegen/lower/tree"
+	"distaff/io/tensor"
+)
+
+// Problem describes the result of a statement and the operands.
+type Problem struct {
+	Vars     []string // the variables of the result
+	Result   tensor.Format
+	Operands []tree.Argument // without the result
+	Size     func(v string) int64
+	// PosWidth and CrdWidth are the widths that the result must have. nil means any widths.
+	PosWidth, CrdWidth []uint8
+}
+
+// Find returns the access of statement s to the operand whose level arrays the result can use, or
+// nil if there is none.
+//
+// The operand must have the widths that the result must have. Three more conditions must hold:
+//
+//   - The operand's levels equal the result's levels.
+//   - Each loop over a compressed level visits exactly the coordinates that the operand stores, and
+//     each loop over a dense level visits the whole range.
+//   - The statement computes a value of the result for each entry of the operand. This check relies
+//     on a rule for all stored tensors: a coordinate in a compressed level has entries below it.
+func Find(s cin.Stmt, p *Problem) *cin.Access {
+	var found *cin.Access
+	lattices := map[*cin.Forall]*lattice.Lattice{} // computed once for all candidates
+	cin.Accesses(s, func(a *cin.Access) {
+		if found == nil && p.sharesLevels(a) && p.samePattern(s, a, nil, lattices) {
+			found = a
+		}
+	})
+	if found == nil || !p.takesWidths(p.operand(found.Name)) {
+		return nil
+	}
+	return found
+}
+
+// Verify checks that statement s reads the operand whose level arrays the result can have. shared
+// is its access, or nil.
+func Verify(s cin.Stmt, p *Problem, shared *cin.Access) error {
+	found := shared == nil
+	cin.Accesses(s, func(a *cin.Access) {
+		found = found || a.Key() == shared.Key() && p.sharesLevels(a)
+	})
+	if !found {
+		return fmt.Errorf("the statement must read the levels of %s, because the result shares them",
+			shared.Key())
+	}
+	return nil
+}
+
+// operand returns the operand called name, or nil if there is none.
+func (p *Problem) operand(name string) *tree.Argument {
+	k := slices.IndexFunc(p.Operands, func(o tree.Argument) bool { return o.Name == name })
+	if k < 0 {
+		return nil
+	}
+	return &p.Operands[k]
+}
+
+// takesWidths reports whether the result may have the widths of an operand's level arrays. If
+// the result must have certain widths, they must be the same.
+func (p *Problem) takesWidths(o *tree.Argument) bool {
+	for l := range p.PosWidth {
+		if p.Result.Levels[l] != tensor.Dense &&
+			(p.PosWidth[l] != o.PosWidth[l] || p.CrdWidth[l] != o.CrdWidth[l]) {
+			return false
+		}
+	}
+	return true
+}
+
+// sharesLevels reports whether a's outer levels equal the result's levels down to its last
+// compressed one, and all levels of a are dense or compressed.
+func (p *Problem) sharesLevels(a *cin.Access) bool {
+	o, result := p.operand(a.Name), p.Result
+	deep := len(result.Levels) - result.TrailingDense()
+	if o == nil || len(o.Format.Levels) < deep {
+		return false
+	}
+	f := o.Format
+	for l, k := range f.Levels {
+		if !k.IsDenseOrCompressed() {
+			return false
+		}
+		if l < deep && (k != result.Levels[l] || a.Vars[f.Order[l]] != p.Vars[result.Order[l]]) {
+			return false
+		}
+	}
+	return true
+}
+
+// samePattern reports whether s, inside loops over bound, assigns its target once for each entry
+// of a. lattices caches the lattices of loops.
+func (p *Problem) samePattern(s cin.Stmt, a *cin.Access, bound []string,
+	lattices map[*cin.Forall]*lattice.Lattice) bool {
+	switch s := s.(type) {
+	case *cin.Forall:
+		lat := lattices[s]
+		if lat == nil {
+			lat = lattice.Loop(s.Var, s.Body, p.place(s.Var, bound))
+			lattices[s] = lat
+		}
+		if lat.Coarse || len(lat.Points) != 1 || p.Size(s.Var) == 0 {
+			return false
+		}
+		at := lat.Points[0]
+		walksA := at.Iters.Len() == 1 && lat.Iters[at.Iters.First()] == a.Key() && !at.Universe
+		if !walksA && !(at.Iters.Len() == 0 && at.Universe) {
+			return false
+		}
+		if slices.Contains(p.Vars, s.Var) && walksA != p.isCompressedAt(a, s.Var) {
+			return false
+		}
+		return p.samePattern(s.Body, a, append(slices.Clone(bound), s.Var), lattices)
+	case *cin.Where:
+		return p.denseBelow(cin.Target(s.Producer)) && p.samePattern(s.Producer, a, bound, lattices) &&
+			p.samePattern(s.Consumer, a, bound, lattices)
+	case *cin.Assign:
+		return isAlwaysPresent(s.RHS)
+	}
+	return false
+}
+
+// denseBelow reports whether temporary t belongs to one dense block of the result. This is so if t
+// is a scalar, or if all its variables belong to levels of the result below the last compressed
+// level.
+func (p *Problem) denseBelow(t *cin.Access) bool {
+	f := p.Result
+	for _, v := range t.Vars {
+		m := slices.Index(p.Vars, v)
+		if m < 0 || f.Level(m) < len(f.Levels)-f.TrailingDense() {
+			return false
+		}
+	}
+	return true
+}
+
+// isCompressedAt reports whether v's level in a is compressed.
+func (p *Problem) isCompressedAt(a *cin.Access, v string) bool {
+	f := p.operand(a.Name).Format
+	m := slices.Index(a.Vars, v)
+	return m >= 0 && f.Levels[f.Level(m)] == tensor.Compressed
+}
+
+// isAlwaysPresent reports whether x has a stored value in every iteration of the loops around it.
+// The answer is false if an access has the same variable twice, because its diagonal element is
+// searched for and may be missing.
+func isAlwaysPresent(x cin.Expr) bool {
+	ok := true
+	cin.ExprAccesses(x, func(a *cin.Access) {
+		for m, v := range a.Vars {
+			ok = ok && !slices.Contains(a.Vars[:m], v)
+		}
+	})
+	return ok
+}
+
+// place returns a function that says how a loop over v reaches the values of an access. bound
+// lists the variables of the loops outside.
+//
+// For a stored tensor, the format of the tensor determines the answer. A workspace is traversed by
+// its list of coordinates. A workspace that is part of a dense block of the result has no list,
+// and may have a value at every coordinate.
+func (p *Problem) place(v string, bound []string) func(a *cin.Access) lattice.Place {
+	return func(a *cin.Access) lattice.Place {
+		o := p.operand(a.Name)
+		switch {
+		case o != nil:
+			return lattice.Below(a, o.Format, func(u string) bool { return slices.Contains(bound, u) })
+		case slices.Contains(a.Vars, v) && !p.denseBelow(a):
+			return lattice.Place{Next: v, Walked: true}
+		}
+		return lattice.Place{}
+	}
+}
