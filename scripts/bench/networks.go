@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -12,279 +13,155 @@ import (
 	"distaff/spmd"
 )
 
-// product is a statement with a product of several tensors. The benchmark computes it by each of
-// the methods in ways.
-type product struct {
-	name, stmt string
-	formats    map[string]string // formats of the result
-	inputs     map[string]string // operand -> input
-	faster     float64           // smallest speedup over one loop nest; 0 means no limit
-	// smallest ratio of the memory of pairwise contractions to the default's; 0 means no limit
-	smaller float64
-}
-
-// ways lists the methods that the benchmark compares for a product of several tensors: the default,
-// one nest of loops, and pairwise contractions.
-var ways = []string{"auto", "direct", "pairwise"}
+// methods lists the methods that the benchmark compares for a product of several tensors: the
+// default, one nest of loops, and pairwise contractions.
+var methods = []string{"auto", "direct", "pairwise"}
 
 // bestLimit limits the time of the default method. That time must not exceed bestLimit times the
 // time of one nest of loops or of pairwise contractions, whichever is faster.
 const bestLimit = 1.05
 
 // products returns the products to measure: the tensor networks of Raje et al. ("CoNST", sections 4
-// and 5), and two products that count the triangles of a graph.
-func products() []product {
-	list := []product{
-		{"MTTKRP order 3", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j)", nil,
-			map[string]string{"B": "order 3", "C": "order 3 mode 1", "D": "order 3 mode 2"}, 0, 0},
-		{"MTTKRP order 4", "A(i,j) = B(i,k,l,m)*C(k,j)*D(l,j)*E(m,j)", nil,
-			map[string]string{"B": "order 4", "C": "order 4 mode 1", "D": "order 4 mode 2",
-				"E": "order 4 mode 3"}, 0, 0},
-		{"MTTKRP order 5", "A(i,j) = B(i,k,l,m,n)*C(k,j)*D(l,j)*E(m,j)*F(n,j)", nil,
-			map[string]string{"B": "order 5", "C": "order 5 mode 1", "D": "order 5 mode 2",
-				"E": "order 5 mode 3", "F": "order 5 mode 4"}, 0, 0},
-		{"TTMc order 3", "A(i,l,m) = B(i,j,k)*C(j,l)*D(k,m)", nil,
-			map[string]string{"B": "fibers 3", "C": "rank 100", "D": "rank 5000"}, 3, 100},
-		{"TTMc order 4", "A(i,l,m,n) = B(i,j,k,p)*C(j,l)*D(k,m)*E(p,n)", nil,
-			map[string]string{"B": "fibers 4", "C": "rank 50", "D": "rank 20", "E": "rank 5000"}, 3,
-			100},
-		{"transform", "A(i,j,k,l) = B(p,q,r,s)*C(p,i)*C(q,j)*C(r,k)*C(s,l)", nil,
-			map[string]string{"B": "integrals 40", "C": "orbitals 40"}, 30, 100},
-		{"transform electrons", "A(i,j,k,l) = B(p,q,r,s)*C(p,i)*C(q,j)*C(r,k)*C(s,l)", nil,
-			map[string]string{"B": electrons, "C": "orbitals 27"}, 30, 100},
-		{"integral", "T(i,m,k) = E(u,v,k)*C(u,i)*P(v,m)", nil,
-			map[string]string{"E": "three", "C": "sparse u", "P": "sparse v"}, 0, 0},
-		{"integral restricted", "T(i,m,k) = S(i,m,k)*E(u,v,k)*C(u,i)*P(v,m)",
-			map[string]string{"T": "sss"},
-			map[string]string{"S": "pattern", "E": "three", "C": "sparse u", "P": "sparse v"}, 0,
-			0},
-		{"triangles uniform", "a = A(i,j)*A(j,k)*A(i,k)", nil, map[string]string{"A": "g"}, 0, 0},
-		{"triangles skewed", "a = A(i,j)*A(j,k)*A(i,k)", nil, map[string]string{"A": "h"}, 0, 0},
+// and 5), and two products that count the triangles of a graph. The limit of a product is the
+// smallest speedup over one loop nest. Its second limit is the smallest ratio of the memory of
+// pairwise contractions to the default's. 0 means no limit.
+func products() (list []kernel) {
+	const (
+		running  = "R(j,k,i) = A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)"
+		integral = "A(i,j,k,l) = B(p,q,r,s)*C(p,i)*C(q,j)*C(r,k)*C(s,l)"
+		sides    = " B=rjp C=rqk D=rjk"
+	)
+	for _, c := range contests()[4:] {
+		list = append(list, c.kernel)
 	}
-	for _, a := range []string{"dense", "sparse"} {
-		list = append(list, product{"running, A " + a,
-			"R(j,k,i) = A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)", nil,
-			map[string]string{"A": a + " pqi", "B": "rjp", "C": "rqk", "D": "rjk"}, 3, 100})
+	add := func(name, stmt, operands string, faster, smaller float64) {
+		list = append(list, kernel{name: name, stmt: stmt, operands: operands, limit: faster,
+			second: smaller})
 	}
+	add("TTMc order 3", "A(i,l,m) = B(i,j,k)*C(j,l)*D(k,m)",
+		"B=fibers3 C=mat:fibers3:1:16 D=mat:fibers3:2:16", 3, 100)
+	add("TTMc order 4", "A(i,l,m,n) = B(i,j,k,p)*C(j,l)*D(k,m)*E(p,n)",
+		"B=fibers4 C=mat:fibers4:1:16 D=mat:fibers4:2:16 E=mat:fibers4:3:16", 3, 100)
+	add("transform", integral, "B=integrals C=mat:integrals:0:16", 30, 100)
+	add("transform electrons", integral, "B=electrons C=full:27,27", 30, 100)
+	add("integral", "T(i,m,k) = E(u,v,k)*C(u,i)*P(v,m)", "E=three C=sparseu P=sparsev", 0, 0)
+	add("integral restricted", "T(i,m,k) = S(i,m,k)*E(u,v,k)*C(u,i)*P(v,m)",
+		"S=pattern E=three C=sparseu P=sparsev", 0, 0)
+	list[len(list)-1].formats = "T:sss"
+	add("triangles uniform", "a = A(i,j)*A(j,k)*A(i,k)", "A=g", 0, 0)
+	add("triangles skewed", "a = A(i,j)*A(j,k)*A(i,k)", "A=h", 0, 0)
+	add("running, A dense", running, "A=full:40,40,40"+sides, 3, 100)
+	add("running, A sparse", running, "A=pqi"+sides, 3, 100)
 	return list
 }
 
-// networkInputs are the inputs that only products use. At a smaller scale, sparse tensors with more
-// than 100,000 entries get fewer entries. In inputs whose names begin with "fibers", the outermost
-// mode is made smaller in the same proportion, so that fibers keep their lengths.
-var networkInputs = map[string]struct {
-	format  string
-	entries int64 // 0 for a dense tensor
-	dims    []int64
-}{
-	"fibers 3":     {"sss", 4000000, []int64{5000, 100, 5000}},
-	"fibers 4":     {"ssss", 4000000, []int64{500, 50, 20, 5000}},
-	"rank 100":     {"dd", 0, []int64{100, 16}},
-	"rank 50":      {"dd", 0, []int64{50, 16}},
-	"rank 20":      {"dd", 0, []int64{20, 16}},
-	"rank 5000":    {"dd", 0, []int64{5000, 16}},
-	"integrals 40": {"ssss", 150000, []int64{40, 40, 40, 40}},
-	"orbitals 40":  {"dd", 0, []int64{40, 16}},
-	"orbitals 27":  {"dd", 0, []int64{27, 27}},
-	"three":        {"sss:2,1,0", 900000, []int64{300, 300, 100}},
-	"sparse u":     {"ds", 1800, []int64{300, 60}},
-	"sparse v":     {"ds", 9000, []int64{300, 300}},
-	"pattern":      {"sss", 90000, []int64{60, 300, 100}},
-	"dense pqi":    {"ddd", 0, []int64{40, 40, 40}},
-	"sparse pqi":   {"sss", 25600, []int64{40, 40, 40}},
-	"rjp":          {"sss", 25600, []int64{40, 40, 40}},
-	"rqk":          {"sss", 25600, []int64{40, 40, 40}},
-	"rjk":          {"sss", 32000, []int64{40, 40, 40}},
-}
-
-// networks measures products of several tensors and prints their section. It compares the default
-// method with one nest of loops and with pairwise contractions.
-func networks(b *bench) error {
-	b.printf("%-20s %7s %10s %10s %12s %7s %6s %7s %6s %11s %11s %7s %6s %11s %11s  %s\n",
-		"product", "threads", "auto ms", "direct ms", "pairwise ms", "to best", "limit",
-		"faster", "least", "auto KB", "pairw. KB", "smaller", "least", "peak KB", "predicted",
-		"auto is")
+// networks returns the lines of products of several tensors. They compare the default method with
+// one nest of loops and with pairwise contractions.
+func networks(b *bench) (rows []row) {
 	for _, p := range products() {
-		if !b.wants(p.name) {
+		if strings.Contains(p.operands, "electrons") && electronFile() == "" {
+			rows = append(rows, row{name: p.name, threads: once, line: func(int, []times) {
+				b.printf("%-20s needs %s: see docs/bench-lines.md\n", p.name, electrons)
+			}})
 			continue
 		}
-		if p.lacks() {
-			b.printf("%-20s needs %s: see docs/bench-lines.md\n", p.name, electrons)
-			continue
-		}
-		if err := b.productInputs(p); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-		for _, n := range b.threads {
-			if err := b.network(p, n); err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
-			}
-		}
+		rows = append(rows, row{name: p.name, jobs: []timedJob{{"", nil, b.making(p)}},
+			measure: func(n int) { b.network(p, n) }})
 	}
-	return nil
+	return rows
 }
 
-// lacks reports whether an input of the product is a file that does not exist.
-func (p *product) lacks() bool { return p.inputs["B"] == electrons && electronFile() == "" }
-
-func (b *bench) productInputs(p product) error {
-	for _, in := range p.inputs {
-		if err := b.networkInput(in); err != nil {
-			return fmt.Errorf("input %s: %w", in, err)
-		}
-	}
-	return nil
-}
-
-// hopeless is the slowdown above which a way to compute a product is run only once. The slowdown is
-// relative to the fastest way, or to 1 ms if the fastest way takes less.
+// hopeless is the slowdown above which a method to compute a product is run only once. The slowdown
+// is relative to the fastest method, or to 1 ms if the fastest method takes less.
 const hopeless = 10
 
-// contracted is the result of computing a product by one method. times contains the times of the
-// runs in seconds. peak is the memory that the runs allocated, in bytes, and bytes is the same
-// without the result. predicted is the predicted memory in bytes.
+// contracted holds the measurements of one method. peak is the memory that the runs allocated, in
+// bytes, and bytes is the same without the result. predicted is the predicted memory in bytes.
 type contracted struct {
-	times                  []float64
+	times                  times
 	bytes, peak, predicted int64
+	often                  bool // not only the first run
 }
 
-// leavesOf finds the methods that compile to the same leaf, so that no leaf is compared with
-// itself. For each method it returns the first method with the same leaf, which may be the method
-// itself.
-func (b *bench) leavesOf(p product, threads int) (map[string]string, error) {
-	first, same := map[string]string{}, map[string]string{} // by the text of a leaf, and by way
-	for _, way := range ways {
-		u, err := b.networkJob(p, way, threads).Compile(b.ctx, "")
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", way, err)
+// method returns the side of a product by a method. The first turn is one run. If the method is not
+// hopeless, later turns repeat the run b.repeat times, and their measurements replace the first
+// turn's. seen has the measurements of each method so far.
+func (b *bench) method(p kernel, method string, threads int, seen map[string]*contracted) side {
+	return func() (o outcome) {
+		c, fastest := seen[method], math.Inf(1)
+		for _, other := range seen {
+			fastest = min(fastest, other.times.median())
 		}
-		text := u.Source()
-		if first[text] == "" {
-			first[text] = way
+		if c != nil && c.times.median() > hopeless*max(fastest, 1e-3) {
+			return o
 		}
-		same[way] = first[text]
+		j := b.networkJob(p, method, threads)
+		if c == nil {
+			j.Repeat, j.Warmup = 0, 0
+		}
+		plan, report := must(j.Plan(b.ctx, 0)), must(j.Run(b.ctx))
+		defer report.Result.Close()
+		if c == nil || !c.often {
+			c = &contracted{often: c != nil}
+			seen[method] = c
+		}
+		peak := slices.Max(report.Allocated)
+		c.times, c.predicted = append(c.times, report.Stats.Phases.Compute...), slices.Max(plan.Memory)
+		c.bytes, c.peak = max(c.bytes, peak-bytesOf(report.Result)), max(c.peak, peak)
+		return outcome{sum: total(report.Result), summed: true}
 	}
-	return same, nil
 }
 
-// network measures one product by each of the compared methods, in alternation, and prints the
-// product's line of the table.
-func (b *bench) network(p product, threads int) error {
-	same, err := b.leavesOf(p, threads)
-	if err != nil {
-		return err
-	}
-	seen := map[string]*contracted{}
-	least := func() float64 {
-		fastest := 0.0
-		for _, c := range seen {
-			if t := median(c.times); fastest == 0 || t < fastest {
-				fastest = t
-			}
+// network measures one product by each of the compared methods, and prints the product's line of
+// the table. Methods that compile to the same leaf are measured once.
+func (b *bench) network(p kernel, threads int) {
+	seen, same := map[string]*contracted{}, map[string]string{} // first method with the same leaf
+	leaves, sides := map[string]string{}, []side{}              // method by the text of its leaf
+	for _, method := range methods {
+		text := must(b.networkJob(p, method, threads).Compile(b.ctx, "")).Source()
+		if leaves[text] == "" {
+			leaves[text] = method
+			sides = append(sides, b.method(p, method, threads, seen))
 		}
-		return fastest
+		same[method] = leaves[text]
 	}
-	sums := []float64{}
-	for round := range b.rounds + 1 {
-		for _, way := range ways {
-			if same[way] != way {
-				seen[way] = seen[same[way]]
-				continue
-			}
-			c := seen[way]
-			if round > 0 && median(c.times) > hopeless*max(least(), 1e-3) {
-				continue
-			}
-			again, err := b.contract(p, way, threads, round > 0)
-			if err != nil {
-				return fmt.Errorf("%s: %w", way, err)
-			}
-			sums = append(sums, again.sum)
-			if err := sameSum(sums[0], again.sum, way); err != nil {
-				return err
-			}
-			if round < 2 { // ways that run only once have the first round to themselves
-				c = &contracted{}
-				seen[way] = c
-			}
-			c.times = append(c.times, again.times...)
-			c.bytes, c.peak, c.predicted = max(c.bytes, again.bytes), max(c.peak, again.peak),
-				again.predicted
-		}
-	}
-	b.printNetwork(p, threads, seen, same)
-	return nil
-}
-
-func (b *bench) printNetwork(p product, threads int, seen map[string]*contracted,
-	same map[string]string) {
-	auto, direct, pairwise := median(seen["auto"].times), median(seen["direct"].times),
-		median(seen["pairwise"].times)
-	toBest, faster := auto/min(direct, pairwise), direct/auto
-	smaller := float64(seen["pairwise"].bytes) / float64(max(seen["auto"].bytes, 1))
-	wanted := func(x float64) string {
-		if x == 0 {
-			return "-"
-		}
-		return fmt.Sprintf("%.0f", x)
-	}
-	var others []string
-	nearest := seen["auto"] // nearest to the predicted memory
-	for _, way := range ways[1:] {
-		if same[way] == "auto" {
-			others = append(others, way)
-		}
-		if c := seen[way]; float64(c.peak)*float64(nearest.predicted) > float64(
-			nearest.peak)*float64(c.predicted) {
+	turns(b.rounds+1, sides...)
+	auto, direct, pairwise := seen["auto"], seen[same["direct"]], seen[same["pairwise"]]
+	nearest := auto // nearest to the predicted memory
+	for _, c := range []*contracted{direct, pairwise} {
+		if float64(c.peak)*float64(nearest.predicted) > float64(nearest.peak)*float64(c.predicted) {
 			nearest = c
 		}
 	}
-	b.printf("%-20s %7d %10.2f %10.2f %12.2f %7.2f %6.2f %7.1f %6s %11.1f %11.1f %7.0f %6s "+
-		"%11.1f %11.1f  %s%s%s%s%s\n", p.name, threads, 1e3*auto, 1e3*direct, 1e3*pairwise, toBest,
-		bestLimit,
-		faster, wanted(p.faster), float64(seen["auto"].bytes)/1e3,
-		float64(seen["pairwise"].bytes)/1e3, smaller, wanted(p.smaller),
-		float64(nearest.peak)/1e3, float64(nearest.predicted)/1e3,
-		cmp.Or(strings.Join(others, " and "), "-"), b.over(nearest.peak > nearest.predicted),
-		b.over(toBest > bestLimit), b.over(faster < p.faster), b.over(smaller < p.smaller))
+	var others []string
+	for _, method := range methods[1:] {
+		if same[method] == "auto" {
+			others = append(others, method)
+		}
+	}
+	x, y, z := auto.times.median(), direct.times.median(), pairwise.times.median()
+	toBest, faster := x/min(y, z), y/x
+	smaller := float64(pairwise.bytes) / float64(max(auto.bytes, 1))
+	kb := func(n int64) float64 { return float64(n) / 1e3 }
+	mark := b.over(nearest.peak > nearest.predicted) + b.over(toBest > bestLimit) +
+		b.over(faster < p.limit) + b.over(smaller < p.second)
+	b.line(mark, p.name, threads, 1e3*x, 1e3*y, 1e3*z, toBest, bestLimit, faster, wanted(p.limit),
+		kb(auto.bytes), kb(pairwise.bytes), smaller, wanted(p.second), kb(nearest.peak),
+		kb(nearest.predicted), " "+cmp.Or(strings.Join(others, " and "), "-"))
 }
 
-// ran is the result of some runs of a product, and the sum of the result's values.
-type ran struct {
-	contracted
-	sum float64
+// wanted returns a limit to print, or nil if there is none.
+func wanted(limit float64) any {
+	if limit == 0 {
+		return nil
+	}
+	return limit
 }
 
-// contract computes a product by the method that way names. If often is true, it repeats the run as
-// many times as the command's flags say. Otherwise it runs the product once.
-func (b *bench) contract(p product, way string, threads int, often bool) (*ran, error) {
-	j := b.networkJob(p, way, threads)
-	if often {
-		j.Repeat, j.Warmup = b.repeat, 1
-	}
-	plan, err := j.Plan(b.ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	report, err := j.Run(b.ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer report.Result.Close()
-	peak := slices.Max(report.Allocated)
-	return &ran{contracted{report.Stats.Phases.Compute, peak - bytesOf(report.Result), peak,
-		slices.Max(plan.Memory)}, total(report.Result)}, nil
-}
-
-// networkJob returns the job that computes a product by the method that way names. The input
-// tensors of the product must exist.
-func (b *bench) networkJob(p product, way string, threads int) *spmd.Job {
-	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Inputs: map[string]spmd.Input{},
-		Keep: true}
-	j.Threads, j.Network = threads, way
-	for name, in := range p.inputs {
-		j.Inputs[name] = spmd.InMemory(b.tensors[in])
-	}
+// networkJob returns the job that computes a product by a method.
+func (b *bench) networkJob(p kernel, method string, threads int) *spmd.Job {
+	j := b.job(p, threads)
+	j.Network = method
 	return j
 }
 
@@ -297,36 +174,7 @@ func bytesOf(t *tcs.Tensor) int64 {
 	return bytes
 }
 
-func (b *bench) networkInput(name string) error {
-	if b.tensors[name] != nil {
-		return nil
-	}
-	if name == electrons {
-		return b.electrons()
-	}
-	if _, ok := inputs[name]; ok {
-		_, err := b.input(name)
-		return err
-	}
-	in, ok := networkInputs[name]
-	switch {
-	case !ok:
-		return b.made(name)
-	case in.entries == 0:
-		return b.generate(name, "dense", in.format, in.dims)
-	}
-	dims := slices.Clone(in.dims)
-	if strings.HasPrefix(name, "fibers") {
-		dims[0] = b.scaled(dims[0])
-	}
-	entries := in.entries
-	if entries > 100000 {
-		entries = b.scaled(entries)
-	}
-	return b.generate(name, fmt.Sprintf("uniform:%d", entries), in.format, dims)
-}
-
-// electrons is the name of an input: the electron integrals of a molecule. It needs a file in
+// electrons is the file of an input: the electron integrals of a molecule. It is a file in
 // DISTAFF_DATA or ../shared/data.
 const electrons = "tensors/eri_co2_p321_4d.tns.gz"
 
@@ -344,49 +192,22 @@ func electronFile() string {
 // electrons makes the tensor of all electron integrals. The file has only one of each eight equal
 // integrals. They are equal because the two electrons can be exchanged (one has modes 0 and 3, the
 // other modes 1 and 2), and because each electron's modes can be exchanged.
-func (b *bench) electrons() error {
-	j := &spmd.Job{Statement: "T(p,q,r,s) = S(p,q,r,s)",
-		Formats: map[string]string{"T": "ssss", "S": "ssss"},
-		Inputs:  map[string]spmd.Input{"S": spmd.File(electronFile())}, Keep: true}
-	report, err := j.Run(b.ctx)
-	if err != nil {
-		return err
-	}
-	unique := report.Result
+func (b *bench) electrons() *tcs.Tensor {
+	j := copying(4, spmd.File(electronFile()), "ssss")
+	j.Formats["S"] = "ssss"
+	unique := b.result(j)
 	defer unique.Close()
-	all := map[[4]int32]float64{}
-	eachEntry(unique, func(at [4]int32, value float64) {
-		for _, x := range [][4]int32{at, {at[1], at[0], at[3], at[2]}} {
+	all, from := map[[4]int32]float64{}, vals(unique)
+	unique.Entries(func(c []int64, at int64) bool {
+		a, value := [4]int32{int32(c[0]), int32(c[1]), int32(c[2]), int32(c[3])}, from[at]
+		for _, x := range [][4]int32{a, {a[1], a[0], a[3], a[2]}} {
 			p, q, r, s := x[0], x[1], x[2], x[3]
 			all[[4]int32{p, q, r, s}], all[[4]int32{s, q, r, p}] = value, value
 			all[[4]int32{p, r, q, s}], all[[4]int32{s, r, q, p}] = value, value
 		}
+		return true
 	})
-	return b.fromEntries(electrons, unique.Header.Dims, all)
-}
-
-// eachEntry calls fn for each entry of a tensor of four compressed levels.
-func eachEntry(t *tcs.Tensor, fn func(at [4]int32, value float64)) {
-	vals := tcs.Slice[float64](t.Vals)
-	var at [4]int32
-	var walk func(level int, parent int32)
-	walk = func(level int, parent int32) {
-		if level == len(at) {
-			fn(at, vals[parent])
-			return
-		}
-		pos, crd := tcs.Slice[int32](t.Levels[level].Pos), tcs.Slice[int32](t.Levels[level].Crd)
-		for p := pos[parent]; p < pos[parent+1]; p++ {
-			at[level] = crd[p]
-			walk(level+1, p)
-		}
-	}
-	walk(0, 0)
-}
-
-// fromEntries makes a tensor of four compressed levels.
-func (b *bench) fromEntries(name string, dims []int64, all map[[4]int32]float64) error {
-	coords, values := make([][]int32, len(dims)), []float64(nil)
+	coords, values := make([][]int32, 4), []float64(nil)
 	for _, at := range slices.SortedFunc(maps.Keys(all),
 		func(x, y [4]int32) int { return slices.Compare(x[:], y[:]) }) {
 		for m, c := range at {
@@ -394,16 +215,137 @@ func (b *bench) fromEntries(name string, dims []int64, all map[[4]int32]float64)
 		}
 		values = append(values, all[at])
 	}
-	list, err := spmd.COO(dims, coords, values)
-	if err != nil {
-		return err
-	}
+	list := must(spmd.COO(unique.Header.Dims, coords, values))
 	defer list.Close()
-	j := &spmd.Job{Statement: "T(p,q,r,s) = S(p,q,r,s)", Formats: map[string]string{"T": "ssss"},
-		Inputs: map[string]spmd.Input{"S": spmd.InMemory(list)}, Keep: true}
-	report, err := j.Run(b.ctx)
-	if err == nil {
-		b.tensors[name] = report.Result
+	return b.result(copying(4, spmd.InMemory(list), "ssss"))
+}
+
+// contest is one statement that is computed under several schedules from the same tensors.
+type contest struct {
+	kernel kernel
+	serial bool // the schedules have no loop over threads
+	runs   []scheduled
+	claims []claim
+}
+
+// scheduled is a schedule, and the name of the handwritten function with the same loops.
+type scheduled struct{ name, schedule, function string }
+
+// claim says that the schedule fast has at least the given speedup over the schedule slow.
+type claim struct {
+	fast, slow string
+	least      float64
+}
+
+// byHandLimit limits the time of a schedule: it must be at most byHandLimit times the time of the
+// same loops written by hand.
+const byHandLimit = 1.05
+
+// contests returns comparisons of schedules from Senanayake's thesis (2020): tiles of entries and
+// of rows (chapter 2), SpMM with and without tiles (section 8.6), MTTKRP with and without
+// workspaces (schedules A.5 to A.7 of its appendix), and the schedules A.1 and A.3.
+func contests() []contest {
+	halves := scheduled{"rows in two halves", "divide(i,i0,i1,2),parallelize(i0,CPUThread,NoRaces)",
+		"spmv_halves"}
+	positions := scheduled{"entries by 16,384",
+		"fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16384),parallelize(p0,CPUThread,Atomics)",
+		"spmv_positions"}
+	byRows := scheduled{"A.1, rows by 32",
+		"split(i,i0,i1,32),reorder(i0,i1,j),parallelize(i0,CPUThread,NoRaces)", "spmv_32"}
+	bySixteen := scheduled{"figure 6-1, entries by 16",
+		"fuse(i,j,k),pos(k,p,A),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics,1)", "spmv_16"}
+	spmv := func(m string, least float64) contest {
+		return contest{kernel{name: "SpMV " + m, stmt: "y(i) = A(i,j)*x(j)",
+			operands: "A=" + m + " x=vec:" + m + ":1"}, false,
+			[]scheduled{halves, positions, byRows, bySixteen},
+			[]claim{{positions.name, halves.name, least}}}
 	}
-	return err
+	const eights, ahead = "pos(j,jpos,A),split(jpos,jpos0,jpos1,8)", ",prefetch(B,j,16)"
+	plain := scheduled{"A.13, untiled", "assemble(C,Insert)" + ahead, "spmm_plain"}
+	tiled := scheduled{"A.12, tiled", eights + ",reorder(i,jpos0,k,jpos1)" + ahead, "spmm_tiled"}
+	lanes := scheduled{"A.12, 32 columns in lanes",
+		"bound(k,kb,32,MaxExact)," + eights +
+			",reorder(i,jpos0,kb,jpos1),parallelize(kb,CPUVector,NoRaces)" + ahead, "spmm_tiled32"}
+	threads := scheduled{"A.3", "split(i,i0,i1,8)," + eights +
+		",reorder(i0,i1,jpos0,k,jpos1),parallelize(i0,CPUThread,NoRaces)," +
+		"parallelize(k,CPUVector,IgnoreRaces)" + ahead, "spmm_threads"}
+	spmm := kernel{name: "SpMM", stmt: "C(i,k) = A(i,j)*B(j,k)", operands: "A=long B=mat:long:1"}
+	threaded := spmm
+	threaded.name = "SpMM threads"
+	list := []contest{spmv("skewed", 1.6), spmv("balanced", 1/1.1),
+		{spmm, true, []scheduled{plain, tiled, lanes},
+			[]claim{{tiled.name, plain.name, 1}, {lanes.name, plain.name, 1}}},
+		{threaded, false, []scheduled{threads}, nil}}
+	const tiles = "split(i,i1,i2,32),parallelize(i1,CPUThread,NoRaces)"
+	for n, c := range []struct{ stmt, spaces string }{
+		{"A(i,j) = B(i,k,l)*C(k,j)*D(l,j)", "precompute(B(i,k,l)*D(l,j),j,j,W),"},
+		{"A(i,j) = B(i,k,l,m)*C(k,j)*D(l,j)*E(m,j)",
+			"precompute(B(i,k,l,m)*E(m,j)*D(l,j),j,j,BDE),precompute(B(i,k,l,m)*E(m,j),j,j,BE),"},
+		{"A(i,j) = B(i,k,l,m,n)*C(k,j)*D(l,j)*E(m,j)*F(n,j)",
+			"precompute(B(i,k,l,m,n)*F(n,j)*E(m,j)*D(l,j),j,j,BDEF)," +
+				"precompute(B(i,k,l,m,n)*F(n,j)*E(m,j),j,j,BEF),precompute(B(i,k,l,m,n)*F(n,j),j,j,BF),"},
+	} {
+		order := n + 3
+		with := scheduled{fmt.Sprintf("A.%d, workspaces", order+2), c.spaces + tiles,
+			fmt.Sprintf("mttkrp%d", order)}
+		without := scheduled{"no workspaces", tiles, fmt.Sprintf("mttkrp%d_plain", order)}
+		list = append(list, contest{kernel{name: fmt.Sprintf("MTTKRP order %d", order), stmt: c.stmt,
+			operands: factors(fmt.Sprintf("order%d", order))}, false,
+			[]scheduled{with, without}, []claim{{with.name, without.name, 1}}})
+	}
+	return list
+}
+
+// factors returns the operands of an MTTKRP in mode 0 of an input: B, and the factors C, D and so
+// on.
+func factors(input string) string {
+	list := "B=" + input
+	for m := range inputs[input].dims[1:] {
+		list += fmt.Sprintf(" %c=mat:%s:%d", 'C'+rune(m), input, m+1)
+	}
+	return list
+}
+
+// schedules returns the lines of statements with schedules, measured against the same loops written
+// by hand. Both sides use the largest number of threads that -threads lists, or one thread if
+// contest.serial is set.
+func schedules(b *bench) (rows []row) {
+	for _, c := range contests() {
+		r := row{name: c.kernel.name, threads: []int{slices.Max(b.threads)}}
+		if c.serial {
+			r.threads = once
+		}
+		for _, s := range c.runs {
+			r.jobs = append(r.jobs, timedJob{", " + s.name, r.threads,
+				b.making(c.kernel, s.schedule)})
+		}
+		r.sides = func(threads int) (all []side) {
+			for _, s := range c.runs {
+				hand := c.kernel
+				hand.function, hand.source = s.function, "schedules"
+				all = append(all, b.sides(c.kernel, hand, threads, nil, s.schedule)...)
+			}
+			return all
+		}
+		r.line = func(threads int, t []times) { b.contest(c, threads, t) }
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// contest prints the line of each schedule, and a line for each claim. t has the times of each
+// schedule, followed by the handwritten function's.
+func (b *bench) contest(c contest, threads int, t []times) {
+	ours := map[string]float64{}
+	for n, s := range c.runs {
+		x, y := t[2*n].median(), t[2*n+1].median()
+		ours[s.name] = x
+		b.line(b.over(x > byHandLimit*y), c.kernel.name, s.name, threads, 1e3*x, 1e3*y, x/y,
+			byHandLimit)
+	}
+	for _, k := range c.claims {
+		ratio := ours[k.slow] / ours[k.fast]
+		b.printf("%-15s %s: %.2f times as fast as %s, at least %.2f wanted%s\n", c.kernel.name, k.fast,
+			ratio, k.slow, k.least, b.over(ratio < k.least))
+	}
 }

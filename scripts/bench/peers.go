@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"embed"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"distaff/io/tcs"
 )
 
 //go:embed peers
@@ -29,115 +25,130 @@ var peerSources embed.FS
 // rows. A sparse tensor of order 3 has four int64 (three sizes, stored entries), then each mode's
 // coordinates as int32, then the values.
 type peer struct {
-	name   string
-	serial bool
-	free   bool                       // the peer chooses its number of threads itself
-	does   []string                   // functions of table()
-	argv   func(threads int) []string // nil if the peer is missing
-	reason string                     // the reason
+	name, does string // kernels of the group leaves, and others that the program knows
+	source     string // the program in peers/
+	// needs are patterns of paths. One path must exist. Variables of the environment are replaced by
+	// their values.
+	needs []string
+	// build is the compiler with its flags. In it, # is replaced by the found path, and @ by the
+	// path's folder. It is "" for a program in Python, and begins with mpicc for a program of ranks.
+	build  string
+	serial bool // the peer runs on one thread
+	free   bool // the peer chooses its number of threads itself
+
+	argv []string // the program, when it was found
 }
 
-// matrixKernels are the kernels that the libraries of sparse matrices support. The programs that
-// call the libraries return sorted results. tensorKernels are the kernels that the libraries of
-// sparse tensors support.
-var (
-	matrixKernels = []string{"spmv", "spmm", "spadd", "spadd3", "spgemm"}
-	tensorKernels = []string{"mttkrp", "onecopy1", "onecopy2"}
+// The kernels that the libraries of sparse matrices support, and the kernels that the libraries of
+// sparse tensors support. The programs return sorted results.
+const (
+	matrixKernels = "spmv spmm spadd spadd3 spgemm"
+	tensorKernels = "mttkrp onecopy1 onecopy2"
 )
 
-// libraries returns the peers that -peers selects for the section of leaves. It reports peers that
-// are missing.
-func (b *bench) libraries(dir string) []*peer {
-	var list []*peer
-	for _, make := range []func(string) *peer{eigen, scipy, petsc, graphblas, mkl, splatt, alto} {
-		p := make(dir)
-		if !b.peers.MatchString(p.name) {
+const (
+	mpicc  = "mpicc.openmpi"
+	python = "/usr/bin/python3" // Debian's Python, which sees Debian's packages
+)
+
+// knownPeers lists the libraries. ScaLAPACK's program must use the OpenBLAS that our leaves load,
+// and not the BLAS that Debian's ScaLAPACK depends on, so the linker gets OpenBLAS first. MKLROOT
+// is set by Intel's own scripts. Debian has no package of SPLATT or ALTO. SPLATT_DIR has SPLATT's
+// include/ and lib/, built with 32-bit indices and installed by its own Makefile. ALTO_DIR has
+// ALTO's source; an MTTKRP needs only its headers.
+var knownPeers = []peer{
+	{name: "eigen", does: matrixKernels, source: "eigen.cpp", needs: []string{"/usr/include/eigen3"},
+		build: "g++ -std=c++17 -fopenmp -I#"},
+	{name: "scipy", does: matrixKernels, source: "scipy_peer.py",
+		needs: []string{python}, serial: true},
+	{name: "petsc", does: matrixKernels, source: "petsc.c",
+		needs: []string{"/usr/lib/petscdir/petsc*/*-real"},
+		build: mpicc + " -I#/include -L#/lib -lpetsc_real"},
+	{name: "graphblas", does: "sddmm " + matrixKernels, source: "graphblas.c",
+		needs: []string{"/usr/include/GraphBLAS.h", "/usr/include/suitesparse/GraphBLAS.h"},
+		build: "gcc -fopenmp -I@ -lgraphblas -lm"},
+	{name: "mkl", does: matrixKernels, source: "mkl.c", needs: []string{
+		"$MKLROOT/lib/libmkl_rt.so*", "$MKLROOT/lib/intel64/libmkl_rt.so*",
+		"$MKLROOT/local/lib/libmkl_rt.so*", "$CACHE/distaff-peers/mkl/lib/libmkl_rt.so*",
+		"$CACHE/distaff-peers/mkl/lib/intel64/libmkl_rt.so*",
+		"$CACHE/distaff-peers/mkl/local/lib/libmkl_rt.so*"},
+		build: "gcc -I@/../include -I@/../../include # -Wl,-rpath,@"},
+	{name: "splatt", does: tensorKernels, source: "splatt.c", needs: []string{"$SPLATT_DIR"},
+		build: "gcc -fopenmp -I#/include -L#/lib -lsplatt -llapack -lblas -lm"},
+	{name: "alto", does: tensorKernels, source: "alto.cpp", needs: []string{"$ALTO_DIR"},
+		build: "g++ -std=c++17 -fopenmp -I#/include -D_GLIBCXX_PARALLEL"},
+	{name: "scalapack", source: "scalapack.c", needs: []string{"/usr/lib/*/libscalapack-openmpi.so"},
+		build: mpicc + " -lopenblas -lscalapack-openmpi"},
+}
+
+// libraries finds the peers that -peers selects for the group of leaves.
+func (b *bench) libraries() bool {
+	b.find(func(p *peer) bool { return p.does != "" && b.peers.MatchString(p.name) })
+	return true
+}
+
+// find finds the selected peers, compiles their programs, and reports peers that are missing.
+func (b *bench) find(selected func(*peer) bool) {
+	b.libs = nil
+	for _, p := range knownPeers {
+		if !selected(&p) {
 			continue
 		}
-		if p.argv == nil {
-			b.printf("%s is left out: %s\n", p.name, p.reason)
+		var err error
+		if p.argv, err = p.program(b.dir); err != nil {
+			b.printf("%s is left out: %v\n", p.name, err)
 			continue
 		}
-		list = append(list, p)
+		b.libs = append(b.libs, &p)
 	}
-	return list
 }
 
-// runs reports whether the peer can compute kernel k on the given number of threads.
-func (p *peer) runs(k kernel, threads int) bool {
-	return slices.Contains(p.does, k.function) && !(p.serial && threads > 1)
+// program writes the peer's source to dir and compiles it there. It returns the command line of the
+// program.
+func (p *peer) program(dir string) ([]string, error) {
+	path := p.path()
+	if p.build == "" && exec.Command(python, "-c", "import scipy.sparse").Run() != nil {
+		return nil, errors.New(python + " has no scipy (scripts/install-peers.sh)")
+	}
+	if path == "" {
+		return nil, fmt.Errorf("no %s (docs/bench-lines.md)", p.needs[0])
+	}
+	for _, name := range []string{p.source, "files.h"} {
+		text := must(peerSources.ReadFile("peers/" + name))
+		check(os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	source, exe := filepath.Join(dir, p.source), filepath.Join(dir, p.name)
+	if p.build == "" {
+		return []string{python, source}, nil
+	}
+	build := strings.Fields(strings.NewReplacer("#", path, "@", filepath.Dir(path)).Replace(p.build))
+	if _, err := exec.LookPath(build[0]); err != nil && build[0] == mpicc {
+		return nil, fmt.Errorf("no %s (scripts/install-mpi.sh)", mpicc)
+	}
+	args := append([]string{"-O3", "-march=native", "-DNDEBUG", "-o", exe, source}, build[1:]...)
+	if out, err := exec.Command(build[0], args...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s: %v: %s", build[0], err, firstError(string(out)))
+	}
+	return []string{exe}, nil
 }
 
-// peerFunction returns the name that a peer's program has for a kernel. The name of MTTKRP ends
-// with the number of the mode of A(i,j,k) that is not summed.
-func peerFunction(k kernel) string {
-	if k.function != "mttkrp" {
-		return k.function
-	}
-	return k.function + strconv.Itoa(strings.IndexByte("ijk", k.stmt[len("Y(")]))
-}
-
-// run times a peer's kernel.
-func (p *peer) run(function string, threads, repeat int, files []string) ([]float64, float64,
-	error) {
-	argv := append(p.argv(threads), function, strconv.Itoa(threads), strconv.Itoa(repeat))
-	argv = append(argv, files...)
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-		"GLIBC_TUNABLES=glibc.malloc.hugetlb=1") // huge pages, as our memory has
-	if !p.free {
-		cmd.Env = append(cmd.Env, "OMP_NUM_THREADS="+strconv.Itoa(threads),
-			"OPENBLAS_NUM_THREADS=1")
-	}
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, errs.String())
-	}
-	var x []float64
-	for _, f := range strings.Fields(string(out)) {
-		v, err := strconv.ParseFloat(f, 64)
-		if err != nil {
-			return nil, 0, fmt.Errorf("%s: %w", p.name, err)
+// path returns the first needed path that exists, or "" if there is none.
+func (p *peer) path() string {
+	for _, pattern := range p.needs {
+		set := true
+		pattern = os.Expand(pattern, func(name string) string {
+			value := os.Getenv(name)
+			if name == "CACHE" {
+				value, _ = os.UserCacheDir()
+			}
+			set = set && value != ""
+			return value
+		})
+		if found, _ := filepath.Glob(pattern); set && len(found) > 0 {
+			return found[len(found)-1]
 		}
-		x = append(x, v)
 	}
-	if len(x) != repeat+1 {
-		return nil, 0, fmt.Errorf("%s printed %q", p.name, out)
-	}
-	return x[:repeat], x[repeat], nil
-}
-
-// source writes a file of the embedded folder peers/ to dir, and returns its path.
-func source(dir, name string) (string, error) {
-	text, err := peerSources.ReadFile("peers/" + name)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, name)
-	return path, os.WriteFile(path, text, 0o600)
-}
-
-// compiled compiles a source file and makes the result the program of p. argv is the compiler and
-// its flags. If compiling fails, it stores the reason in p.
-func (p *peer) compiled(dir, name string, argv ...string) *peer {
-	src, err := source(dir, name)
-	if err == nil {
-		_, err = source(dir, "files.h")
-	}
-	if err != nil {
-		p.reason = err.Error()
-		return p
-	}
-	exe := filepath.Join(dir, p.name)
-	args := append([]string{"-O3", "-march=native", "-DNDEBUG", "-o", exe, src}, argv[1:]...)
-	if out, err := exec.Command(argv[0], args...).CombinedOutput(); err != nil {
-		p.reason = fmt.Sprintf("%s: %v: %s", argv[0], err, firstError(string(out)))
-		return p
-	}
-	p.argv = func(int) []string { return []string{exe} }
-	return p
+	return ""
 }
 
 // firstError returns the first line of a compiler's output that has an error, or else its first
@@ -152,208 +163,44 @@ func firstError(words string) string {
 	return line
 }
 
-func eigen(dir string) *peer {
-	p := &peer{name: "eigen", does: matrixKernels}
-	const include = "/usr/include/eigen3"
-	if _, err := os.Stat(include); err != nil {
-		p.reason = "no " + include + " (scripts/install-peers.sh)"
-		return p
-	}
-	return p.compiled(dir, "eigen.cpp", "g++", "-std=c++17", "-fopenmp", "-I"+include)
+// runs reports whether the peer can compute kernel k on the given number of threads.
+func (p *peer) runs(k kernel, threads int) bool {
+	return slices.Contains(strings.Fields(p.does), k.function) && !(p.serial && threads > 1)
 }
 
-func scipy(dir string) *peer {
-	p := &peer{name: "scipy", serial: true, does: matrixKernels}
-	const python = "/usr/bin/python3" // Debian's Python, which sees Debian's packages
-	if err := exec.Command(python, "-c", "import scipy.sparse").Run(); err != nil {
-		p.reason = python + " has no scipy (scripts/install-peers.sh)"
-		return p
+// peerFunction returns the name that a peer's program has for a kernel. The name of MTTKRP ends
+// with the number of the mode of A(i,j,k) that is not summed.
+func peerFunction(k kernel) string {
+	if k.function != "mttkrp" {
+		return k.function
 	}
-	src, err := source(dir, "scipy_peer.py")
-	if err != nil {
-		p.reason = err.Error()
-		return p
-	}
-	p.argv = func(int) []string { return []string{python, src} }
-	return p
+	return k.function + strconv.Itoa(strings.IndexByte("ijk", k.stmt[len("Y(")]))
 }
 
-func petsc(dir string) *peer {
-	p := &peer{name: "petsc", does: matrixKernels}
-	found, _ := filepath.Glob("/usr/lib/petscdir/petsc*/*-real")
-	if len(found) == 0 {
-		p.reason = "no PETSc in /usr/lib/petscdir (scripts/install-peers.sh)"
-		return p
-	}
-	home := found[len(found)-1]
-	return p.launched(dir, "petsc.c", "-I"+home+"/include", "-L"+home+"/lib", "-lpetsc_real")
-}
-
-// scalapack returns the peer that multiplies dense matrices with ScaLAPACK. Its program must use
-// the OpenBLAS that our leaves load, and not the BLAS that Debian's ScaLAPACK depends on. The
-// linker therefore gets OpenBLAS first.
-func scalapack(dir string) *peer {
-	p := &peer{name: "scalapack", does: []string{"gemm"}}
-	found, _ := filepath.Glob("/usr/lib/*/libscalapack-openmpi.so")
-	if len(found) == 0 {
-		p.reason = "no libscalapack-openmpi.so (scripts/install-peers.sh)"
-		return p
-	}
-	return p.launched(dir, "scalapack.c", "-lopenblas", "-lscalapack-openmpi")
-}
-
-// launched prepares a peer like the method "compiled", but for a program that uses MPI. Open MPI's
-// mpirun starts the program when the peer is measured, with one rank for each thread.
-func (p *peer) launched(dir, name string, flags ...string) *peer {
-	mpicc, err := exec.LookPath("mpicc.openmpi")
-	if err != nil {
-		p.reason = "no mpicc.openmpi (scripts/install-mpi.sh)"
-		return p
-	}
-	p.compiled(dir, name, append([]string{mpicc}, flags...)...)
-	if run := p.argv; run != nil {
-		p.argv = func(ranks int) []string {
-			return append([]string{"mpirun.openmpi", "-n", strconv.Itoa(ranks), "--bind-to",
-				"core"}, run(ranks)...)
+// peer returns the side of a peer's function over the operands of a kernel. A program of ranks gets
+// one rank for each thread.
+func (b *bench) peer(p *peer, k kernel, function string, threads int) side {
+	return func() outcome {
+		argv := slices.Concat(p.argv,
+			[]string{function, strconv.Itoa(threads), strconv.Itoa(b.repeat)})
+		for _, operand := range k.list() {
+			argv = append(argv, b.file(operand.input, "", dump))
 		}
-	}
-	return p
-}
-
-func graphblas(dir string) *peer {
-	p := &peer{name: "graphblas", does: append([]string{"sddmm"}, matrixKernels...)}
-	for _, include := range []string{"/usr/include", "/usr/include/suitesparse"} {
-		if _, err := os.Stat(filepath.Join(include, "GraphBLAS.h")); err == nil {
-			return p.compiled(dir, "graphblas.c", "gcc", "-fopenmp", "-I"+include, "-lgraphblas",
-				"-lm")
+		if strings.HasPrefix(p.build, mpicc) {
+			argv = append([]string{"mpirun.openmpi", "-n", strconv.Itoa(threads), "--bind-to", "core"},
+				argv...)
 		}
-	}
-	p.reason = "no GraphBLAS.h (scripts/install-peers.sh)"
-	return p
-}
-
-// mkl returns the peer that calls MKL. It looks for MKL in MKLROOT, which Intel's own scripts set,
-// and in the folder that install-peers.sh makes.
-func mkl(dir string) *peer {
-	p := &peer{name: "mkl", does: matrixKernels}
-	homes := []string{os.Getenv("MKLROOT")}
-	if cache, err := os.UserCacheDir(); err == nil {
-		homes = append(homes, filepath.Join(cache, "distaff-peers", "mkl"))
-	}
-	for _, home := range homes {
-		for _, lib := range []string{"lib", "lib/intel64", "local/lib"} {
-			lib = filepath.Join(home, lib)
-			found, _ := filepath.Glob(filepath.Join(lib, "libmkl_rt.so*"))
-			if home == "" || len(found) == 0 {
-				continue
-			}
-			include := filepath.Join(home, "include")
-			if strings.HasSuffix(lib, "local/lib") {
-				include = filepath.Join(home, "local", "include")
-			}
-			return p.compiled(dir, "mkl.c", "gcc", "-I"+include, found[0], "-Wl,-rpath,"+lib)
+		env := []string{"GLIBC_TUNABLES=glibc.malloc.hugetlb=1"} // huge pages, as our memory has
+		if !p.free {
+			env = append(env, "OMP_NUM_THREADS="+strconv.Itoa(threads), "OPENBLAS_NUM_THREADS=1")
 		}
-	}
-	p.reason = "MKLROOT has no libmkl_rt.so (scripts/install-peers.sh)"
-	return p
-}
-
-// named returns a peer with the given name that supports the tensor kernels. home is the folder of
-// the peer's library. The environment variable called variable contains this folder. If the
-// variable is not set, home is "", and the peer's reason says so.
-func named(name, variable string) (p *peer, home string) {
-	p, home = &peer{name: name, does: tensorKernels}, os.Getenv(variable)
-	if home == "" {
-		p.reason = variable + " is not set"
-	}
-	return p, home
-}
-
-// splatt returns the peer that calls SPLATT. Debian has no package of SPLATT, so SPLATT_DIR names
-// the folder with its include/ and lib/, built with 32-bit indices and installed by its own
-// Makefile.
-func splatt(dir string) *peer {
-	p, home := named("splatt", "SPLATT_DIR")
-	if home == "" {
-		return p
-	}
-	return p.compiled(dir, "splatt.c", "gcc", "-fopenmp", "-I"+filepath.Join(home, "include"),
-		"-L"+filepath.Join(home, "lib"), "-lsplatt", "-llapack", "-lblas", "-lm")
-}
-
-// alto returns the peer that calls ALTO. Debian has no package of ALTO, so ALTO_DIR names the
-// folder with its source. An MTTKRP needs only ALTO's headers.
-func alto(dir string) *peer {
-	p, home := named("alto", "ALTO_DIR")
-	if home == "" {
-		return p
-	}
-	return p.compiled(dir, "alto.cpp", "g++", "-std=c++17", "-fopenmp",
-		"-I"+filepath.Join(home, "include"), "-D_GLIBCXX_PARALLEL")
-}
-
-// dumpAll writes a kernel's operands to files in dir, in the order of its arguments.
-func (b *bench) dumpAll(dir string, k kernel) ([]string, error) {
-	var files []string
-	for _, name := range k.args {
-		in := k.inputs[name]
-		t, err := b.input(in)
-		if err != nil {
-			return nil, err
+		var x times
+		for _, text := range strings.Fields(must(output(argv, env...))) {
+			x = append(x, must(strconv.ParseFloat(text, 64)))
 		}
-		path := filepath.Join(dir, strings.ReplaceAll(in, ":", "-"))
-		if err := dump(path, t); err != nil {
-			return nil, err
+		if len(x) != b.repeat+1 {
+			fail(fmt.Errorf("%s printed %v", p.name, x))
 		}
-		files = append(files, path)
+		return outcome{times: x[:b.repeat], sum: x[b.repeat], summed: true}
 	}
-	return files, nil
-}
-
-// dump writes a tensor in the format that peer describes: CSR, a sparse tensor of order 3, or a
-// dense matrix or vector.
-func dump(path string, t *tcs.Tensor) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	head := [3]int64{t.Header.Dims[0], 1, t.Vals.Len}
-	if len(t.Header.Dims) > 1 {
-		head[1] = t.Header.Dims[1]
-	}
-	put := func(x any) {
-		if err == nil {
-			err = binary.Write(w, binary.LittleEndian, x)
-		}
-	}
-	if len(t.Header.Dims) == 3 {
-		put(t.Header.Dims)
-		put(t.Vals.Len)
-		for m := range t.Header.Dims {
-			crd := make([]int32, 0, t.Vals.Len)
-			t.Entries(func(c []int64, _ int64) bool { crd = append(crd, int32(c[m])); return true })
-			put(crd)
-		}
-	} else {
-		put(head)
-	}
-	if l := len(t.Levels) - 1; l == 1 && t.Levels[l].Kind == 's' {
-		for _, a := range []tcs.Array{t.Levels[l].Pos, t.Levels[l].Crd} {
-			if a.Width != 4 && err == nil {
-				err = fmt.Errorf("%s: arrays of 64-bit integers are not for peers", path)
-			}
-			if err == nil {
-				put(tcs.Slice[int32](a))
-			}
-		}
-	}
-	put(tcs.Slice[float64](t.Vals))
-	if err == nil {
-		err = w.Flush()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
 }

@@ -2,184 +2,123 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+	"unicode"
 
+	"distaff/codegen"
+	emitc "distaff/codegen/emit/c"
 	"distaff/codegen/jobfile"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
+	"distaff/kernels"
 	"distaff/spmd"
 )
 
-// figure describes a line of the section of prepared statements. If other is set, the line compares
-// Distaff's time with another time, and prints the difference or the ratio of the two times.
-// Otherwise it prints Distaff's time.
+// figure describes a line of prepared statements. measure returns Distaff's times and, if the line
+// compares them with other times, those too. The figure is then the difference of the two times, or
+// their ratio if share is set. It returns nothing if this machine cannot measure the line.
 type figure struct {
-	name, unit  string
-	threads     int
-	ours, other []float64
-	share       bool
-	limit       float64
+	name, unit string
+	threads    []int
+	system     func() *system
+	share      bool
+	limit      float64
+	measure    func(s *system, threads int) []times
 }
 
-// figure prints the line of one comparison. The value that is computed from the medians must not
-// exceed the limit. The value that is computed from the minimum times is printed too. Other load on
-// the machine changes the minimum times less than the medians.
-func (b *bench) figure(f figure) {
-	least := f.value(slices.Min[[]float64])
-	value, other := f.value(median), "-"
-	if f.other != nil {
-		other = fmt.Sprintf("%.2f", median(f.other))
+// figure prints the line of one comparison. The figure that is computed from the medians must not
+// exceed the limit. The figure that is computed from the minimum times is printed too. Other load
+// on the machine changes the minimum times less than the medians.
+func (b *bench) figure(f figure, threads int, t []times) {
+	unit, other := map[string]float64{"us": 1e6, "ms": 1e3}[f.unit], any(nil)
+	value := func(reduce func(times) float64) float64 {
+		switch {
+		case len(t) == 1:
+			return unit * reduce(t[0])
+		case f.share:
+			return reduce(t[0]) / reduce(t[1])
+		}
+		return unit * (reduce(t[0]) - reduce(t[1]))
 	}
-	b.printf("%-46s %-4s %8d %12.2f %12s %9.2f %9.2f %7.2f%s\n", f.name, f.unit, f.threads,
-		median(f.ours), other, least, value, f.limit, b.over(value > f.limit))
+	if len(t) > 1 {
+		other = unit * t[1].median()
+	}
+	x := value(times.median)
+	b.line(b.over(x > f.limit), f.name, f.unit, threads, unit*t[0].median(), other,
+		value(times.best), x, f.limit)
 }
 
-// value returns the figure to print in a line. reduce turns the times of one side into a single
-// number, for example their median.
-func (f *figure) value(reduce func([]float64) float64) float64 {
-	switch {
-	case f.other == nil:
-		return reduce(f.ours)
-	case f.share:
-		return reduce(f.ours) / reduce(f.other)
-	}
-	return reduce(f.ours) - reduce(f.other)
-}
-
-// programs prints the section of prepared statements. Its sizes do not depend on the scale, because
-// its limits hold for these sizes only.
-func programs(b *bench) error {
-	small, err := newSystem(1000)
-	if err != nil {
-		return err
-	}
-	large, err := newSystem(100_000)
-	if err != nil {
-		return err
-	}
-	most := slices.Max(b.threads) // leaves of small tensors run on one thread anyway
-	b.printf("%-46s %-4s %8s %12s %12s %9s %9s %7s\n", "program", "unit", "threads", "distaff",
-		"other", "by least", "figure", "limit")
-	for _, line := range []struct {
-		name string
-		run  func(name string) error
-	}{
-		{"SpMV 1k rows, beyond its leaf", func(name string) error {
-			return b.product(small, figure{name: name, unit: "us", threads: most, limit: 8}, 1, 200)
-		}},
-		{"SpMV 100k rows, of its leaf", func(name string) error {
-			for _, n := range b.threads {
-				if err := b.product(large, figure{name: name, unit: "us", threads: n, share: true,
-					limit: 1.03}, n, 5); err != nil {
-					return err
-				}
-			}
-			return nil
-		}},
-		{"CG 1k rows, 1,000 steps in Go", func(name string) error {
-			return b.stepsInGo(small, figure{name: name, unit: "ms", threads: most, limit: 80})
-		}},
-		{"CG 1k rows, 1,001 steps of a job file less 1", func(name string) error {
-			return b.stepsOfFile(small, figure{name: name, unit: "ms", threads: most, limit: 100})
-		}},
-		{"CG 100k rows, 200 steps, of SciPy's", func(name string) error {
-			return b.stepsOfSciPy(large, figure{name: name, unit: "ms", threads: 2, share: true,
-				limit: 0.7})
-		}},
-		{"CG 1k rows, 2 ranks, a step beyond its leaves", func(name string) error {
-			return b.stepsOfRanks(small, figure{name: name, unit: "us", threads: 1, limit: 100})
-		}},
+// programs returns the lines of prepared statements. The sizes do not depend on the scale, because
+// the limits hold for these sizes only.
+func programs(b *bench) (rows []row) {
+	small := sync.OnceValue(func() *system { return newSystem(1000) })
+	large := sync.OnceValue(func() *system { return newSystem(100_000) })
+	most := []int{slices.Max(b.threads)} // leaves of small tensors run on one thread anyway
+	for _, f := range []figure{
+		{"SpMV 1k rows, beyond its leaf", "us", most, small, false, 8,
+			func(s *system, n int) []times { return b.product(s, n, 1, 200) }},
+		{"SpMV 100k rows, of its leaf", "us", nil, large, true, 1.03,
+			func(s *system, n int) []times { return b.product(s, n, n, 5) }},
+		{"CG 1k rows, 1,000 steps in Go", "ms", most, small, false, 80, b.stepsInGo},
+		{"CG 1k rows, 1,001 steps of a job file less 1", "ms", most, small, false, 100,
+			b.stepsOfFile},
+		{"CG 100k rows, 200 steps, of SciPy's", "ms", []int{2}, large, true, 0.7, b.stepsOfSciPy},
+		{"CG 1k rows, 2 ranks, a step beyond its leaves", "us", once, small, false, 100,
+			b.stepsOfRanks},
 	} {
-		if !b.wants(line.name) {
-			continue
-		}
-		if err := line.run(line.name); err != nil {
-			return fmt.Errorf("%s: %w", line.name, err)
-		}
+		rows = append(rows, row{name: f.name, threads: f.threads, measure: func(n int) {
+			if t := f.measure(f.system(), n); t != nil {
+				b.figure(f, n, t)
+			}
+		}})
 	}
-	return nil
+	return rows
 }
 
 // system is a symmetric positive definite matrix with 10 entries per row, and a right-hand side.
 type system struct {
-	n      int64
-	pos    []int32
-	crd    []int32
-	values []float64
-	right  []float64
-	A, b   *tcs.Tensor
+	n    int64
+	A, b *tcs.Tensor
 }
 
 // newSystem makes the stiffness matrix of a ring of n points. A spring connects each pair of points
 // that are at most four positions apart, and each pair of opposite points. A weak spring also holds
 // each point at its position. With the matrix's condition number, conjugate gradients converge
 // within 200 steps, and residuals do not become subnormal within 1,000 steps.
-func newSystem(n int) (*system, error) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	const held = 0.02
-	rows := make([]map[int]float64, n)
-	for i := range rows {
-		rows[i] = map[int]float64{i: held}
-	}
-	join := func(i, j int) {
-		w := (1 + rng.Float64()) / 2
-		rows[i][j], rows[j][i] = -w, -w
-		rows[i][i] += w
-		rows[j][j] += w
-	}
+func newSystem(n int64) *system {
+	pos, crd, values, right := []int32{0}, []int32(nil), []float64(nil), []float64(nil)
 	for i := range n {
-		for d := 1; d <= 4; d++ {
-			join(i, (i+d)%n)
+		row := map[int64]float64{i: 0.02}
+		for _, d := range []int64{1, 2, 3, 4, n / 2, n - 4, n - 3, n - 2, n - 1} {
+			j := (i + d) % n
+			stiffness := (1 + unit(uint64(min(i, j)*n+max(i, j)))) / 2
+			row[i] += stiffness
+			row[j] = -stiffness
 		}
-		if i < n/2 {
-			join(i, i+n/2)
+		for _, j := range slices.Sorted(maps.Keys(row)) {
+			crd, values = append(crd, int32(j)), append(values, row[j])
 		}
+		pos, right = append(pos, int32(len(crd))), append(right, unit(uint64(i)))
 	}
-	s := &system{n: int64(n), pos: []int32{0}}
-	for _, row := range rows {
-		first := len(s.crd)
-		for j := range row {
-			s.crd = append(s.crd, int32(j))
-		}
-		slices.Sort(s.crd[first:])
-		for _, j := range s.crd[first:] {
-			s.values = append(s.values, row[int(j)])
-		}
-		s.pos, s.right = append(s.pos, int32(len(s.crd))), append(s.right, rng.Float64())
-	}
-	var err error
-	if s.A, err = s.rows(s.n); err != nil {
-		return nil, err
-	}
-	s.b, err = spmd.Dense(s.right, s.n)
-	return s, err
+	return &system{n, must(spmd.CSR(n, n, pos, crd, values)), must(spmd.Dense(right, n))}
 }
 
-// rows returns a matrix of the first n rows of A.
-func (s *system) rows(n int64) (*tcs.Tensor, error) {
-	end := s.pos[n]
-	return spmd.CSR(n, s.n, s.pos[:n+1], s.crd[:end], s.values[:end])
-}
-
-// start starts a program with the system's A and b, and runs f with it.
-func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program) error) error {
-	return spmd.Start(b.ctx, spmd.Options{Ranks: ranks, Threads: threads},
+// start starts a program with the system's A and b, and runs f with it on each rank.
+func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program)) {
+	check(spmd.Start(b.ctx, spmd.Options{Ranks: ranks, Threads: threads},
 		func(p *spmd.Program) error {
 			for name, t := range map[string]*tcs.Tensor{"A": s.A, "b": s.b} {
-				if err := p.Set(name, spmd.InMemory(t), spmd.Storage{}); err != nil {
-					return err
-				}
+				check(p.Set(name, spmd.InMemory(t), spmd.Storage{}))
 			}
-			if err := p.Declare("x", spmd.Storage{Sizes: []int64{s.n}}); err != nil {
-				return err
-			}
-			return f(p)
-		})
+			check(p.Declare("x", spmd.Storage{Sizes: []int64{s.n}}))
+			f(p)
+			return nil
+		}))
 }
 
 // batches multiplies the number of measurements in product, because the measured times of a small
@@ -187,60 +126,50 @@ func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program) err
 const batches = 20
 
 // product measures the overhead of a prepared statement. It alternately times the prepared product
-// y = A*b and its leaf alone on the same operands. threads is the number of threads of the leaf.
-// calls is the number of calls in one measurement.
-func (b *bench) product(s *system, f figure, threads, calls int) error {
+// y = A*b and its leaf alone on the same operands. threads is the number of threads of the program,
+// and alone the leaf's. calls is the number of calls in one measurement.
+func (b *bench) product(s *system, threads, alone, calls int) []times {
 	const text = "y(i) = A(i,j) * b(j)"
-	err := s.start(b, 1, f.threads, func(p *spmd.Program) error {
-		y, err := p.Prepare(text, spmd.How{})
-		if err != nil {
-			return err
-		}
-		alone, err := b.alone(text, map[string]*tcs.Tensor{"A": s.A, "b": s.b}, threads)
-		if err != nil {
-			return err
-		}
-		defer alone.close()
-		program := func() (float64, error) {
-			at := time.Now()
-			for range calls {
-				if err := y.Run(); err != nil {
-					return 0, err
-				}
-			}
-			return time.Since(at).Seconds() / float64(calls), nil
-		}
-		leaf := func() (float64, error) { return alone.seconds(b, calls) }
+	t := make([]times, 2)
+	s.start(b, 1, threads, func(p *spmd.Program) {
+		y := must(p.Prepare(text, spmd.How{}))
+		leaf := b.alone(text, map[string]*tcs.Tensor{"A": s.A, "b": s.b}, alone)
+		defer leaf.close()
+		sides := [2]side{clocked(func() error { return repeated(calls, y.Run) }),
+			clocked(func() error { return leaf.call(b, calls) })}
 		for k := range 1 + b.rounds*b.repeat*batches {
 			// The sides alternate in starting, because the first calls of a turn find the caches of
 			// another turn.
-			sides, times := [2]func() (float64, error){program, leaf}, [2]float64{}
 			for n := range sides {
 				side := (n + k) % 2
-				if times[side], err = sides[side](); err != nil {
-					return err
+				if o := sides[side](); k > 0 {
+					t[side] = append(t[side], o.times[0]/float64(calls))
 				}
 			}
-			if k > 0 {
-				f.ours, f.other = append(f.ours, 1e6*times[0]), append(f.other, 1e6*times[1])
-			}
 		}
-		return same(p, "y", total(alone.args[0]))
+		same(p, "y", total(leaf.args[0]))
 	})
-	if err == nil {
-		b.figure(f)
-	}
-	return err
+	return t
 }
 
-// same returns an error if the values of the program's tensor called name do not add up to sum.
-func same(p *spmd.Program, name string, sum float64) error {
-	t, err := p.Tensor(name)
-	if err != nil || t == nil {
-		return err
+// repeated calls each of the functions n times, until an error.
+func repeated(n int, functions ...func() error) error {
+	for range n {
+		for _, f := range functions {
+			if err := f(); err != nil {
+				return err
+			}
+		}
 	}
-	defer t.Close()
-	return sameSum(total(t), sum, "the other's")
+	return nil
+}
+
+// same checks that the values of the program's tensor called name add up to sum.
+func same(p *spmd.Program, name string, sum float64) {
+	if t := must(p.Tensor(name)); t != nil {
+		check(sameSum(total(t), sum))
+		t.Close()
+	}
 }
 
 // The statements of conjugate gradients from testdata/jobs/cg.dst.
@@ -251,237 +180,220 @@ var (
 		"old = rr", "rr = r(i) * r(i)", "p(i) = r(i) + rr / old * p(i)"}
 )
 
-// solver holds the prepared statements of conjugate gradients in a program: the statements before
+// solver runs the prepared statements of conjugate gradients in a program: the statements before
 // the first step, and the statements of a step.
 type solver struct {
 	p           *spmd.Program
-	start, step []*spmd.ProgramStatement
+	start, step []func() error
 }
 
-func newSolver(p *spmd.Program) (*solver, error) {
-	s := &solver{p: p}
-	add := func(list *[]*spmd.ProgramStatement, texts []string) error {
-		for _, text := range texts {
-			k, err := p.Prepare(text, spmd.How{})
-			if err != nil {
-				return fmt.Errorf("%s: %w", text, err)
-			}
-			if err := k.Run(); err != nil {
-				return fmt.Errorf("%s: %w", text, err)
-			}
-			*list = append(*list, k)
-		}
-		return nil
+func newSolver(p *spmd.Program) *solver {
+	var list []func() error
+	for _, text := range slices.Concat(cgStart, cgStep) {
+		k := must(p.Prepare(text, spmd.How{}))
+		check(k.Run())
+		list = append(list, k.Run)
 	}
-	if err := add(&s.start, cgStart); err != nil {
-		return nil, err
-	}
-	return s, add(&s.step, cgStep)
+	return &solver{p, list[:len(cgStart)], list[len(cgStart):]}
 }
 
 // seconds solves the system from the start, and returns the time of the given number of steps.
-func (s *solver) seconds(steps int) (float64, error) {
-	all := func(list []*spmd.ProgramStatement) error {
-		for _, k := range list {
-			if err := k.Run(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := all(s.start); err != nil {
-		return 0, err
-	}
+func (s *solver) seconds(steps int) float64 {
+	check(repeated(1, s.start...))
 	at := time.Now()
-	for range steps {
-		if err := all(s.step); err != nil {
-			return 0, err
-		}
-	}
+	check(repeated(steps, s.step...))
 	seconds := time.Since(at).Seconds()
-	v, err := s.p.Value("rr")
-	if rr := real(v.C); err == nil && !(rr > 1e-300 && rr < 1) {
-		err = fmt.Errorf("the last residual is %g", math.Sqrt(rr))
+	if rr := real(must(s.p.Value("rr")).C); !(rr > 1e-300 && rr < 1) {
+		fail(fmt.Errorf("the last residual is %g", math.Sqrt(rr)))
 	}
-	return seconds, err
+	return seconds
+}
+
+// several solves the system n times and once before, and returns the times of the n runs.
+func (s *solver) several(n, steps int) (t times) {
+	s.seconds(steps)
+	for range n {
+		t = append(t, s.seconds(steps))
+	}
+	return t
 }
 
 // stepsInGo times 1,000 steps of conjugate gradients that a Go program runs on one rank.
-func (b *bench) stepsInGo(s *system, f figure) error {
-	err := s.start(b, 1, f.threads, func(p *spmd.Program) error {
-		cg, err := newSolver(p)
-		if err != nil {
-			return err
-		}
-		f.ours, err = b.turns(func() (float64, error) { return cg.seconds(1000) })
-		return err
+func (b *bench) stepsInGo(s *system, threads int) (t []times) {
+	s.start(b, 1, threads, func(p *spmd.Program) {
+		t = []times{newSolver(p).several(b.rounds*b.repeat, 1000)}
 	})
-	if err == nil {
-		b.figure(f)
-	}
-	return err
-}
-
-// turns calls f once to warm up. It then calls f repeatedly, and returns these measurements in
-// milliseconds. f returns seconds. The number of measurements is b.rounds*b.repeat, as for each
-// side of a comparison.
-func (b *bench) turns(f func() (float64, error)) ([]float64, error) {
-	var list []float64
-	for k := range 1 + b.rounds*b.repeat {
-		t, err := f()
-		if err != nil {
-			return nil, err
-		}
-		if k > 0 {
-			list = append(list, 1e3*t)
-		}
-	}
-	return list, nil
+	return t
 }
 
 // stepsOfFile measures 1,000 steps of conjugate gradients that a job file runs in this process.
 // stepsInGo measures the same steps. stepsOfFile subtracts the time of a job file with a single
 // step, so that loading and preparation are not counted.
-func (b *bench) stepsOfFile(s *system, f figure) error {
-	passes := func(steps string) (list []float64, err error) {
-		text := "param passes = 1\ntensor A(n, n): ds from \"A.tcs\"\ntensor b(n): d from " +
-			"\"b.tcs\"\ntensor x(n): d\n" + strings.Join(cgStart, "\n") +
-			"\nrepeat passes until rr <= 1e-300 {\n" + strings.Join(cgStep, "\n") + "\n}\n"
-		j := &spmd.FileJob{Inputs: map[string]spmd.Input{"A": spmd.InMemory(s.A),
-			"b": spmd.InMemory(s.b)}}
-		if j.File, err = jobfile.Parse("cg.dst", text); err != nil {
-			return nil, err
-		}
-		if err := j.File.Bind(map[string]string{"passes": steps}); err != nil {
-			return nil, err
-		}
-		if err := j.File.Check(); err != nil {
-			return nil, err
-		}
-		j.Threads, j.Repeat = f.threads, 1+b.repeat
-		report, err := j.Run(b.ctx)
-		if err != nil {
-			return nil, err
-		}
-		return report.Passes[1:], nil
-	}
-	for range b.rounds {
-		long, err := passes("1001")
-		if err != nil {
-			return err
-		}
-		short, err := passes("1")
-		if err != nil {
-			return err
-		}
-		f.ours, f.other = append(f.ours, long...), append(f.other, short...)
-	}
-	for _, list := range [][]float64{f.ours, f.other} {
-		for k := range list {
-			list[k] *= 1e3
+func (b *bench) stepsOfFile(s *system, threads int) []times {
+	text := "param passes = 1\ntensor A(n, n): ds from \"A.tcs\"\ntensor b(n): d from " +
+		"\"b.tcs\"\ntensor x(n): d\n" + strings.Join(cgStart, "\n") +
+		"\nrepeat passes until rr <= 1e-300 {\n" + strings.Join(cgStep, "\n") + "\n}\n"
+	passes := func(steps string) side {
+		return func() outcome {
+			j := &spmd.FileJob{File: must(jobfile.Parse("cg.dst", text)),
+				Inputs: map[string]spmd.Input{"A": spmd.InMemory(s.A), "b": spmd.InMemory(s.b)}}
+			check(j.File.Bind(map[string]string{"passes": steps}))
+			check(j.File.Check())
+			j.Threads, j.Repeat = threads, 1+b.repeat
+			return outcome{times: must(j.Run(b.ctx)).Passes[1:]}
 		}
 	}
-	b.figure(f)
-	return nil
+	return turns(b.rounds, passes("1001"), passes("1"))
 }
 
 // stepsOfSciPy times 200 steps and, alternately, the same steps in SciPy, which runs in a separate
 // process.
-func (b *bench) stepsOfSciPy(s *system, f figure) error {
+func (b *bench) stepsOfSciPy(s *system, threads int) (t []times) {
 	const steps = 200
-	dir, err := os.MkdirTemp("", "bench-programs-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	peer := scipy(dir)
-	if peer.argv == nil {
-		b.printf("%s is left out: %s\n", f.name, peer.reason)
+	if b.find(func(p *peer) bool { return p.name == "scipy" }); len(b.libs) == 0 {
 		return nil
 	}
-	peer.free = true
-	files := []string{filepath.Join(dir, "A"), filepath.Join(dir, "b")}
-	for k, t := range []*tcs.Tensor{s.A, s.b} {
-		if err := dump(files[k], t); err != nil {
-			return err
-		}
-	}
-	err = s.start(b, 1, f.threads, func(p *spmd.Program) error {
-		cg, err := newSolver(p)
-		if err != nil {
-			return err
-		}
-		for range b.rounds {
-			for k := range 1 + b.repeat {
-				t, err := cg.seconds(steps)
-				if err != nil {
-					return err
-				}
-				if k > 0 {
-					f.ours = append(f.ours, 1e3*t)
-				}
-			}
-			times, sum, err := peer.run(fmt.Sprint("cg", steps), f.threads, b.repeat, files)
-			if err != nil {
-				return err
-			}
-			for _, t := range times {
-				f.other = append(f.other, 1e3*t)
-			}
-			if err := same(p, "x", sum); err != nil {
-				return err
-			}
-		}
-		return nil
+	b.libs[0].free = true
+	b.tensors["A"], b.tensors["b"] = s.A, s.b
+	scipy := b.peer(b.libs[0], kernel{operands: "A=A b=b"}, fmt.Sprint("cg", steps), threads)
+	s.start(b, 1, threads, func(p *spmd.Program) {
+		cg := newSolver(p)
+		t = turns(b.rounds, func() outcome { return outcome{times: cg.several(b.repeat, steps)} },
+			func() outcome {
+				o := scipy()
+				same(p, "x", o.sum)
+				return o
+			})
 	})
-	if err == nil {
-		b.figure(f)
-	}
-	return err
+	return t
 }
 
 // stepsOfRanks measures a step of the solver on two ranks of this process, each with one thread. It
 // compares this time with the time of the leaves alone, without communication. The leaves compute
 // the rows of one rank, which are half of all rows. The two times are measured alternately.
-func (b *bench) stepsOfRanks(s *system, f figure) error {
+func (b *bench) stepsOfRanks(s *system, threads int) []times {
 	const steps = 200
-	leaves, err := b.leavesOfStep(s, s.n/2)
-	if err != nil {
-		return err
+	var calls []func() error
+	for _, l := range b.leavesOfStep(s, s.n/2) {
+		defer l.close()
+		calls = append(calls, func() error { return l.call(b, 10*steps) })
 	}
-	defer func() {
-		for _, l := range leaves {
-			l.close()
-		}
-	}()
-	err = s.start(b, 2, f.threads, func(p *spmd.Program) error {
-		cg, err := newSolver(p)
-		if err != nil {
-			return err
-		}
+	leaves, t := clocked(func() error { return repeated(1, calls...) }), make([]times, 2)
+	s.start(b, 2, threads, func(p *spmd.Program) {
+		cg := newSolver(p)
 		for k := range 1 + b.rounds*b.repeat {
-			t, err := cg.seconds(steps)
-			if err != nil {
-				return err
+			x := cg.seconds(steps)
+			if p.Rank() == 0 && k > 0 { // rank 1 waits for rank 0 in its next step
+				t[0], t[1] = append(t[0], x/steps), append(t[1], leaves().times[0]/(10*steps))
 			}
-			if p.Rank() != 0 || k == 0 {
-				continue // rank 1 waits for rank 0 in its next step
-			}
-			f.ours = append(f.ours, 1e6*t/steps)
-			sum := 0.0
-			for _, l := range leaves {
-				t, err := l.seconds(b, 10*steps)
-				if err != nil {
-					return err
-				}
-				sum += 1e6 * t
-			}
-			f.other = append(f.other, sum)
 		}
-		return nil
 	})
-	if err == nil {
-		b.figure(f)
+	return t
+}
+
+// unit compiles the statement of a job over operands in memory. operands may have tensors that the
+// statement does not use.
+func (b *bench) unit(j *spmd.Job, operands map[string]*tcs.Tensor) (*spmd.Compiled, error) {
+	j.Inputs = map[string]spmd.Input{}
+	for _, name := range strings.FieldsFunc(j.Statement,
+		func(c rune) bool { return !unicode.IsLetter(c) }) {
+		if t := operands[name]; t != nil {
+			j.Inputs[name] = spmd.InMemory(t)
+		}
 	}
-	return err
+	return j.Compile(b.ctx, "")
+}
+
+// arguments returns the arguments of a unit's leaf, and the bounds of its loops. The first argument
+// is a new result, which must be dense or have the pattern of an operand.
+func arguments(u *codegen.Unit, operands map[string]*tcs.Tensor) (args []*tcs.Tensor,
+	bounds [][2]int64, err error) {
+	args = []*tcs.Tensor{nil}
+	for _, a := range u.Args[1:] {
+		if operands[a.Tensor] == nil || a.Convert || a.Map {
+			return nil, nil, fmt.Errorf("an argument of the leaf is no operand: %s", a.Name)
+		}
+		args = append(args, operands[a.Tensor])
+	}
+	name := u.Args[0].Tensor
+	dims, share := u.Request.Tensors.All[name].Dims, u.Result.Shares
+	stored := dims
+	switch {
+	case share >= 0:
+		stored = []int64{args[share].Vals.Len}
+	case !u.Result.Format.AllDense():
+		return nil, nil, fmt.Errorf("a result with a pattern of its own is not measured here")
+	}
+	if args[0], err = tcs.New(&tcs.Shape{Header: tcs.Header{Dims: stored, Type: tensor.Float64},
+		Format: tensor.DenseOf(len(stored)), Counts: make([]int64, len(stored))}, nil, name); err != nil {
+		return nil, nil, err
+	}
+	if share >= 0 {
+		args[0].Header.Dims, args[0].Levels = dims, args[share].Levels
+	}
+	for _, v := range u.Vars {
+		bounds = append(bounds, [2]int64{0, u.Request.Tensors.Sizes[v]})
+	}
+	return args, bounds, nil
+}
+
+// alone is a leaf that a loop in C calls repeatedly, so that the measured time does not include the
+// overhead of calls from Go. The result of the leaf's statement must be dense.
+type alone struct {
+	leaf   kernels.Leaf
+	args   []*tcs.Tensor // the result comes first
+	bounds [][2]int64    // bounds of the leaf, followed by 0 and the number of calls
+	env    kernels.Env
+}
+
+// manyCalls is the C code of a loop that calls a leaf repeatedly. It gets the number of calls as an
+// additional element after the leaf's own bounds. The volatile pointer prevents the compiler from
+// combining calls.
+const manyCalls = `
+int many_calls(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    int (*volatile one_call)(dst_tensor **, const int64_t (*)[2], dst_env *) = %s;
+    int rc = 0;
+    for (int64_t k = 0; k < bounds[%d][1] && rc == 0; k++)
+        rc = one_call(t, bounds, env);
+    return rc;
+}
+`
+
+// alone compiles a statement over operands in memory, and allocates its result. It does not run the
+// leaf.
+func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int) *alone {
+	made := must(b.unit(&spmd.Job{Statement: stmt}, operands))
+	args, bounds, err := arguments(made.Unit, operands)
+	check(err)
+	object := b.object(made.Source() + fmt.Sprintf(manyCalls, emitc.Symbol(made.Unit.Func.Name),
+		len(bounds)))
+	return &alone{must(kernels.Load(object, "many_calls")), args, append(bounds, [2]int64{}),
+		kernels.Env{Threads: threads, Arena: kernels.NewArena(nil), What: stmt}}
+}
+
+func (a *alone) close() {
+	a.leaf.Close()
+	a.args[0].Close()
+}
+
+// call calls the leaf the given number of times.
+func (a *alone) call(b *bench, calls int) error {
+	a.bounds[len(a.bounds)-1][1] = int64(calls)
+	return a.leaf.Call(b.ctx, a.args, a.bounds, a.env)
+}
+
+// leavesOfStep returns the leaves of one step of conjugate gradients, over the first rows of a
+// system. The leaves read and write different tensors, so repeated calls do not change the values
+// that they read.
+func (b *bench) leavesOfStep(s *system, rows int64) (list []*alone) {
+	end := pos(s.A, 1)[rows]
+	A := must(spmd.CSR(rows, s.n, pos(s.A, 1)[:rows+1], crd(s.A, 1)[:end], vals(s.A)[:end]))
+	part, one := must(spmd.Dense(vals(s.b)[:rows], rows)), must(spmd.Dense([]float64{1}))
+	for _, stmt := range []string{"out(i) = A(i,j) * all(j)", "out = p(i) * q(i)",
+		"out(i) = x(i) + rr / pq * p(i)", "out(i) = r(i) - rr / pq * q(i)", "out = rr",
+		"out = r(i) * r(i)", "out(i) = r(i) + rr / old * p(i)"} {
+		list = append(list, b.alone(stmt, map[string]*tcs.Tensor{"A": A, "all": s.b, "p": part,
+			"q": part, "r": part, "x": part, "rr": one, "pq": one, "old": one}, 1))
+	}
+	return list
 }

@@ -1,4 +1,4 @@
-#include "peers.h"
+#include "cusparse.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // cuSPARSE and the CUDA driver, opened at run time: the names, constants and signatures that the
 // comparisons need, as the interfaces are documented.
-#ifndef GPUBENCH_PEERS_H
-#define GPUBENCH_PEERS_H
+#ifndef BENCH_CUSPARSE_H
+#define BENCH_CUSPARSE_H
 
 #include <stddef.h>
 #include <stdint.h>
