@@ -3,6 +3,7 @@ package spmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -60,6 +61,11 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 			}
 			return err
 		})
+	var differs *Difference
+	if err != nil && !errors.As(err, &differs) && report != nil { // the job ended after rank 0's work
+		err = errors.Join(err, report.Result.Close())
+		report = nil
+	}
 	return report, err
 }
 
@@ -211,6 +217,6 @@ func (j *Job) parseAndCheck(ranks int) (*input.Statement, error) {
 // quiet returns a copy of the job that reports nothing, for ranks other than 0.
 func (j *Job) quiet() *Job {
 	q := *j
-	q.Note, q.Detail, q.Progress, q.Working = nil, nil, nil, nil
+	q.Note, q.Detail, q.Trace, q.Progress, q.Working = nil, nil, nil, nil, nil
 	return &q
 }
