@@ -111,23 +111,23 @@ type Options struct {
 	// Progress, if not nil, is called with the bytes read of a file so far, and with the file's
 	// size or 0 if the size cannot be known. It is called from another goroutine.
 	Progress func(file string, done, total int64)
-	// Working, if not nil, is called with the progress of long work (the loop that rank 0's leaf
-	// runs, or the runs of the compute phase, and Check) as two numbers without a unit. what is ""
-	// when the work is done. It is called from another goroutine.
+	// Working, if not nil, is called with the progress of long work (the loop that rank 0's leaf runs,
+	// or the runs of the compute phase, and Check) as two numbers without a unit. It is called from
+	// another goroutine, except when the work is done and what is "".
 	Working func(what string, done, total int64)
 
 	// Argv is the command line. Stats records it.
 	Argv []string
 
-	// fileMachine and filePlacements are the machine and the placements of a statement of a job file.
-	// The file itself moves tensors to their placements.
+	// fileMachine and filePlacements are the machine and the placements of a statement of a job
+	// file. The file itself moves tensors to their placements.
 	fileMachine    *place.Machine
 	filePlacements map[string]place.Placement
 	// memoryOf, if not nil, returns the memory that the job file declares for a tensor.
 	memoryOf func(tensor string) place.Memory
 
-	// inProgram is set if the job represents a statement of a program. runs is the largest number
-	// of times that the statement runs (prepared.Options).
+	// inProgram is set if the job represents a statement of a program whose leaves are compiled
+	// ahead. runs is the largest number of times that the statement runs (prepared.Options).
 	inProgram bool
 	runs      int64
 

@@ -138,8 +138,8 @@ func (o *Options) settings(locked bool) env.Settings {
 		Note: o.Note, Detail: o.Detail, Progress: o.Progress, Working: o.Working}
 }
 
-// parse reads the statement and every option that names a tensor. If complete is true, every
-// operand must have an input.
+// parse reads the statement, and the formats, types, sizes, inputs, placements and outputs of its
+// tensors. If complete is true, every operand must have an input.
 func (j *Job) parse(complete bool) (*input.Statement, error) {
 	if err := j.checkOneDistribution(); err != nil {
 		return nil, err
@@ -214,7 +214,8 @@ func (j *Job) parseAndCheck(ranks int) (*input.Statement, error) {
 	return p, j.checkUserCode(list)
 }
 
-// quiet returns a copy of the job that reports nothing, for ranks other than 0.
+// quiet returns a copy of the job without Note, Detail, Progress and Working, for ranks other than
+// 0.
 func (j *Job) quiet() *Job {
 	q := *j
 	q.Note, q.Detail, q.Trace, q.Progress, q.Working = nil, nil, nil, nil, nil

@@ -42,7 +42,7 @@ func CSC[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V,
 
 // COO makes a tensor from a list of entries (formats s, uq, ucq, ...). Entry q has the coordinate
 // coords[m][q] in mode m, and the value values[q]. Entries must be sorted by their coordinates,
-// mode 0 first, without duplicates; otherwise the error names the entry.
+// mode 0 first, without duplicates; otherwise the error names the entry, unless Trusted is given.
 func COO[V Value, I Index](dims []int64, coords [][]I, values []V,
 	options ...TensorOption) (*tcs.Tensor, error) {
 	return memory.COO(dims, coords, values, options...)

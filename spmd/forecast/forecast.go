@@ -39,8 +39,8 @@ type Forecast struct {
 	p       *plan.Problem
 	want    Wanted
 	units   []*codegen.Unit    // units of the statement's groups; empty until compiled
-	sum     *codegen.Unit      // unit that adds two blocks of the result; nil if none are added
-	refused error              // error of compiling the units; a run is refused with it too
+	sum     *codegen.Unit      // unit that adds two sparse blocks of the result; nil if none are added
+	refused error              // error with which a run would be refused; nil if none was found
 	tensors []*estimate.Tensor // the operands in the blocks of the steps, followed by the result
 	// the same tensors in the blocks that they have before the first step or after the last one
 	homes []*estimate.Tensor
@@ -134,8 +134,10 @@ func (x *Forecast) Accesses() (list []Access) {
 	return list
 }
 
-// isCounted reports whether the number of stored values of operand n is known. It is unknown for a
-// sparse tensor that another statement computed, and for dense levels below lists of coordinates.
+// isCounted reports whether the number of stored values of operand n is known. It is unknown if
+// the source must be read to count them, and for dense levels below lists of coordinates. It is
+// also unknown for a sparse tensor that a program holds, unless the tensor was generated or is a
+// mapped file (see input.Reader.Everywhere).
 func (x *Forecast) isCounted(n int) bool {
 	s, name := x.tensors[n], x.p.Operands[n].Tensor
 	src := x.k.Reader.Sources[name]
@@ -446,9 +448,10 @@ func (x *Forecast) initialMemory(needs []plan.Block) (kept, temporary int64) {
 	return kept, temporary
 }
 
-// addingMemory returns the number of bytes that are needed to add two blocks of the result, in
-// addition to the two blocks and their sum. A leaf does this addition. largest is the rank's
-// largest block. runs is true if the rank runs steps. Otherwise addingMemory returns 0.
+// addingMemory returns the number of bytes that a leaf needs to add two sparse blocks of the
+// result, in addition to the two blocks and their sum. largest is the rank's largest block. runs is
+// true if the rank runs steps. addingMemory returns 0 if the rank runs no steps, and if no sparse
+// blocks are added.
 func (x *Forecast) addingMemory(largest plan.Block, runs bool) int64 {
 	if x.sum == nil || !runs {
 		return 0

@@ -14,7 +14,7 @@ import (
 //
 // The rows are coordinates of the operands that the gathered operand is multiplied with. They are
 // known if these operands are generated as bands. Otherwise each entry is assumed to need a
-// different row.
+// different row. If all rows are needed, among is the range of all rows and share is 1.
 func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64,
 	share float64) {
 	mode := x.tensors[operand].Layout.Format.Order[0]

@@ -94,7 +94,7 @@ func (x *planner) countMessage(k int, z plan.Size, from, to int) PlannedMove {
 
 // loadCost returns the cost of loading an operand into its first blocks. If an operand is cut along
 // its storage order and its blocks can't be views, it is first read in equal ranges (see
-// input.Stored).
+// input.Stored), unless a program holds it.
 func (x *Forecast) loadCost(operand int, in load.Input) load.Cost {
 	o, s, ranks := &x.p.Operands[operand], x.homes[operand], x.p.Ranks
 	g := x.k.Reader.Target(s.Partition, o.Tensor)

@@ -40,14 +40,15 @@ type Planned struct {
 	// blocks (except mapped files), entries on their way to blocks, received blocks, copies that a
 	// leaf reads in another order, and partial results with the memory for adding blocks. It also
 	// includes the most that a leaf's workspaces need on all threads, buffers that store the
-	// result, and, if the result is checked, the whole result on rank 0. MemoryLimit is the limit
-	// of a rank; 0 means unknown.
+	// result, and, if the result is checked or kept, the whole result on rank 0. MemoryLimit is the
+	// limit of a rank; 0 means unknown.
 	Memory []int64 `json:"memory_bytes"`
 	// GPUMemory is the most that a call of a leaf needs on each rank's GPU: the blocks of a step,
-	// and workspaces of known size. It is nil if leaves run on CPUs.
+	// workspaces of known size, and the tensors that are placed in GPU memory. It is nil if leaves
+	// run on CPUs.
 	GPUMemory []int64 `json:"gpu_memory_bytes,omitempty"`
 	// Least is the memory that some rank certainly needs; see type Least. A run whose limit is
-	// lower is refused before it allocates, with this number in the message.
+	// lower is refused before it allocates.
 	Least       int64 `json:"least_memory_bytes"`
 	MemoryLimit int64 `json:"memory_limit,omitempty"`
 	// Time is the predicted time of each phase. It is nil if the machine was not measured.
@@ -124,7 +125,7 @@ type PlannedTensor struct {
 	Blocks   int64 `json:"blocks"`
 	Entries  int64 `json:"entries"`
 	Bytes    int64 `json:"bytes"`
-	Counted  bool  `json:"counted"` // whether Entries is exact
+	Counted  bool  `json:"counted"` // whether Bytes is exact or input.Source.CountKnown is true
 	Exact    bool  `json:"exact"`   // whether Bytes is exact
 	// Owners is the rank of each block. Blocks are numbered in row-major order over the tensor's
 	// split variables, ordered by the modes that name them.
@@ -153,9 +154,9 @@ type PlannedRank struct {
 	Steps []PlannedStep  `json:"steps"`
 	Sends []PlannedMove  `json:"sends"`
 	Sums  []PlannedSum   `json:"sums"`
-	// Moves lists all parts of operands that the rank sends or receives before its first step:
-	// parts of an operand whose placement differs from the blocks of the steps, or rows of a
-	// gathered operand. They have no box.
+	// Moves lists parts of operands that the rank sends or receives before its first step: parts of
+	// an operand whose placement differs from the blocks of the steps, or rows of a gathered
+	// operand. They have no box. Rows for a rank that the plan does not list are left out.
 	Moves []PlannedMove `json:"moves,omitempty"`
 }
 
@@ -224,7 +225,7 @@ func (x *Forecast) Plan(ctx context.Context, statement string, detail int) (*Pla
 type planner struct {
 	forecast  *Forecast
 	out       *Planned
-	largest   int              // the operand with the most entries, or -1
+	largest   int              // the operand that prepared.Largest returns, or -1
 	coming    [][]plan.Arrival // by operand: arrivals at the current rank that no step has listed yet
 	brought   map[[2]int]bool  // pairs of rank and broadcast operand that a step has listed
 	lastMoved movedBlock       // the last block of the result that moved

@@ -65,7 +65,7 @@ func (r *Reader) Blocks(c comm.Comm, part *partition.Partition,
 	case s.stream != nil:
 		in = s.stream
 	}
-	if s.read { // for an earlier operand, or to find the sizes
+	if s.read { // for earlier blocks
 		if err := in.Rewind(); err != nil {
 			return nil, err
 		}
@@ -83,8 +83,9 @@ func (r *Reader) loading(s *Source) load.Source {
 		AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Env.Tmp, Limit: r.Env.Limit}
 }
 
-// Replica returns an operand that every rank has completely in the required format and type.
-// Otherwise it returns nil, at all ranks. The caller closes the tensor.
+// Replica returns this rank's copy of a whole operand: the value of a scalar that was given as a
+// number, or the replica that a program holds (Held.Replica), if it has the required format and
+// type. Otherwise it returns nil, at all ranks. The caller closes the tensor.
 func (r *Reader) Replica(name string) *tcs.Tensor {
 	s := r.Sources[name]
 	switch {

@@ -12,8 +12,8 @@ import (
 )
 
 // Checksums records the checksums of the input files, before an output replaces a file. A .tcs
-// file contains its checksum. The checksum of another file is the SHA-256 of its bytes. Standard
-// input and pipes have none.
+// file contains its checksum, also if it comes through a pipe. The checksum of another file is the
+// SHA-256 of its bytes. Standard input and other pipes have none.
 func (r *Reader) Checksums() error {
 	if !r.o.Checksums {
 		return nil

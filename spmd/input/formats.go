@@ -47,7 +47,7 @@ func (r *Reader) bindGenerated() (err error) {
 }
 
 // EntryBytes returns the smallest number of bytes that an entry of a tensor with compressed levels
-// occupies: its value and its coordinate in the innermost level.
+// occupies: its value and, unless the innermost level is dense, its coordinate in this level.
 func (r *Reader) EntryBytes(name string) int64 {
 	f := r.Formats[name]
 	bytes := r.Types[name].Size()

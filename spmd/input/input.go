@@ -9,7 +9,8 @@ import (
 	"distaff/spmd/store"
 )
 
-// Input is the source of a tensor. Exactly one of File, Generate, Scalar and Tensor must be set.
+// Input is the source of a tensor. Exactly one of File, Generate, Scalar and Tensor must be set,
+// except in an Input that Hold makes.
 type Input struct {
 	// File is read in the format of its extension. "-.tns" reads standard input as a .tns file. If
 	// the tensor is a scalar, File may be a number.
@@ -21,7 +22,7 @@ type Input struct {
 	// Generate is a kind of generated data, such as "uniform:1000".
 	Generate string
 	// Scalar is the value of a scalar: an int, int64, int32, float64, float32, complex128 or
-	// complex64. Its type becomes the tensor's type.
+	// complex64. If the tensor is given no type, it gets the type of this value; int becomes int64.
 	Scalar any
 	// Tensor is a tensor in memory. The caller keeps it: the job neither changes nor closes it. It
 	// must be whole. Each job checks the properties that leaves depend on. Positions and
@@ -35,7 +36,7 @@ type Input struct {
 // Held is a tensor of a program that is distributed over the program's ranks.
 type Held struct {
 	Blocks  *store.Blocks
-	Entries int64 // number of stored entries at all ranks
+	Entries int64 // number of stored entries at all ranks; an estimate in a plan
 	AsIs    bool  // every block has the storage format of the tensor
 	// Replica is this rank's copy of a tensor with one block, if every rank has a copy. The block's
 	// owner has the block itself as its replica. Otherwise Replica is nil at every rank.

@@ -23,7 +23,8 @@ type Source struct {
 	typ   tensor.Type // type of the tensor
 	Dense bool        // every coordinate has an entry, so that the default format is dense
 
-	// Exactly one of the following holds the data.
+	// The following fields hold the data. All are nil for an operand without an input, and at a rank
+	// that has no part of the stream.
 	stream coo.Stream // a text file, .npy, .npz; at rank 0 only
 	// if there are several ranks, this rank's part of the stream's file; nil if rank 0 reads it
 	// alone
@@ -42,12 +43,12 @@ type Source struct {
 	dims  []int64 // of the stream or tensor
 	exact bool    // dims are the sizes; otherwise they are lower bounds
 	about *int64  // approximate number of the stream's entries; nil if unknown
-	read  bool    // the stream was read before: to find the sizes, or for another operand
+	read  bool    // the stream was read into blocks before
 
-	counted  int64 // number of the stream's entries, if it was read to find the sizes
+	counted  int64 // about the number of different coordinates, if a plan read the stream for sizes
 	distinct bool  // the counted entries have different coordinates
 
-	// state of the stream's file when it was opened; nil for standard input and devices
+	// state of the input's file before it was opened; nil if there is no regular file
 	found os.FileInfo
 }
 

@@ -21,8 +21,8 @@ type Missing uint8
 const (
 	Refused Missing = iota // not allowed; the caller has checked this before
 	Dense                  // dense tensors, whose sizes must be known
-	// Guessed is like Dense, also for the old value of a result of +=. Unknown sizes are
-	// kernels.UnknownSize.
+	// Guessed means tensors in the given format, or dense without one, also for the old value of a
+	// result of +=. Unknown sizes are kernels.UnknownSize.
 	Guessed
 )
 

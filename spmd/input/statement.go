@@ -30,7 +30,8 @@ type Statement struct {
 	// Old is the name of the operand that represents the result's old value on the right side. Its
 	// input is the result's input. It is "" if the right side does not read the old value.
 	Old string
-	// Inputs and UserSizes are the fields of Given, extended by Old.
+	// Inputs and UserSizes are the fields Inputs and Sizes of Given, extended by Old. If Old is set
+	// and the statement is not +=, Inputs lacks the result.
 	Inputs    map[string]Input
 	UserSizes map[string][]int64
 	// SizesFrom is the SizesFrom of Given.
@@ -75,8 +76,8 @@ type Given struct {
 	MemoryOf func(tensor string) place.Memory
 }
 
-// Parse parses the statement and checks everything that names its tensors. If complete is true,
-// every operand must have an input.
+// Parse parses the statement and checks the formats, types, sizes, placements and inputs of its
+// tensors. If complete is true, every operand must have an input.
 func (j *Given) Parse(complete bool) (*Statement, error) {
 	stmt, err := notation.Parse(j.Statement)
 	if err != nil {

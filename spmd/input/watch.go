@@ -119,7 +119,7 @@ func (e *ending) cancel() {
 }
 
 // Fault explains a failure that valid inputs cannot cause. It returns an error if an input file has
-// changed, or if a trusted input is invalid. Otherwise it returns nil.
+// changed, or if a trusted .tcs file is invalid. Otherwise it returns nil.
 func (r *Reader) Fault() error {
 	// A reader may see changed data before the file's modification time changes.
 	for range 3 {
@@ -148,8 +148,8 @@ func (r *Reader) Fault() error {
 
 // Blame replaces the error or the panic of a job by the error of an input that changed while the
 // job ran, if there is one. Such an input can cause any failure, because code relies on arrays that
-// were checked before. A panic is also replaced if a trusted input is invalid. Blame must be
-// deferred.
+// were checked before. An error is kept if the context has ended. A panic is also replaced if a
+// trusted .tcs file is invalid. Blame must be deferred.
 func (r *Reader) Blame(err *error) {
 	if v := recover(); v != nil {
 		broken := r.Fault()

@@ -54,8 +54,8 @@ type Options struct {
 	// Say receives each printed line at rank 0. Note receives each remark to the user at rank 0.
 	// Both may be nil.
 	Say, Note func(line string)
-	// At is called at rank 0 with the position in the file, FILE:LINE, when an item begins, and
-	// with "" when it ends. It may be nil.
+	// At is called at rank 0 with the position in the file, FILE:LINE, when an item other than a
+	// repeat begins, and with "" when it ends. It may be nil.
 	At func(where string)
 	// Running is called at rank 0 at regular intervals with a line about what is running, once the
 	// job has run for RunningAfter. It may be nil.
@@ -75,7 +75,7 @@ type Taken struct {
 	Line      int     `json:"line"`
 	Runs      int64   `json:"runs"`
 	Seconds   float64 `json:"seconds"` // sum over all runs
-	First     float64 `json:"first"`   // the first run, with its preparation
+	First     float64 `json:"first"`   // the first run, with its preparation unless a warmup did it
 	Schedule  string  `json:"schedule"`
 	Compiler  string  `json:"compiler"`
 	// Comm is the traffic of the statement in the last run of the whole file. It includes the
@@ -166,8 +166,9 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 }
 
 // compileAhead makes rank 0 compile the leaves of all statements in parallel while the first
-// statements load their inputs and run (see env.Env.Ahead). It skips statements with errors,
-// because preparing them reports the errors later. The caller must call stop.
+// statements load their inputs and run (see env.Env.Ahead). It skips a statement if its leaves
+// cannot be found, and all statements if their tensors have an error, because preparing the
+// statements reports the errors later. The caller must call stop.
 func (r *execution) compileAhead() (stop func(), err error) {
 	if r.o.Leaves == nil || r.p.Rank() != 0 {
 		return func() {}, nil

@@ -34,8 +34,8 @@ func (r *execution) machines() error {
 // cases:
 //
 //   - The placement divides one mode evenly among all ranks: mode is that mode, and machine is nil.
-//   - The placement gives every rank a copy, or there is only one rank: mode is -1, and machine is
-//     nil. Program.Place then moves the whole tensor to rank 0.
+//   - The placement gives every rank a copy, or there is only one rank and the first case does not
+//     hold: mode is -1, and machine is nil. Program.Place then moves the whole tensor to rank 0.
 //   - Otherwise machine is the machine of the placement.
 func (r *names) target(p place.Placement, ranks int) (mode int, machine *place.Machine, err error) {
 	over := r.f.MachineOf(p)

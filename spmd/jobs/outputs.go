@@ -75,8 +75,8 @@ func (r *execution) writable() error {
 	})
 }
 
-// write writes the statistics and, if results is set, the outputs. results is false if the job
-// ended early. Every rank must call it.
+// write writes the statistics and, if results is set, the outputs. results is false if the job ends
+// with an *Ended. Every rank must call it.
 func (r *execution) write(results bool) error {
 	var list []output.Output
 	if results {

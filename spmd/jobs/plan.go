@@ -40,13 +40,14 @@ type PlannedItem struct {
 	Line  int               `json:"line"`
 	Text  string            `json:"text"`
 	Runs  int64             `json:"runs"`
-	Moves []PlannedTransfer `json:"moves"` // the tensors that move before the item can run
+	Moves []PlannedTransfer `json:"moves"` // the tensors that move for the item
 	Comm  stats.Comm        `json:"comm"`  // sum over all runs, including Moves
 	Plan  *forecast.Planned `json:"plan,omitempty"`
 }
 
 // PlannedTransfer describes how one tensor moves from where earlier items left it to where an item
-// needs it. Counts are sums over all runs of the item and all ranks.
+// needs it, or how the result of a statement moves to its placement. Counts are sums over all runs
+// of the item and all ranks.
 type PlannedTransfer struct {
 	Tensor   string `json:"tensor"`
 	Times    int64  `json:"times"` // how many times the tensor moves
