@@ -55,10 +55,8 @@ func (e *restart) Error() string { return "restart from pass " + e.from }
 // formatOf returns the format of the operand called name in concrete index notation. The second
 // result is false if there is none.
 func (c *compilation) formatOf(name string) (tensor.Format, bool) {
-	for _, op := range c.ops[1:] {
-		if op.Name == name {
-			return op.Format, true
-		}
+	if o := tree.Find(c.ops[1:], name); o != nil {
+		return o.Format, true
 	}
 	return tensor.Format{}, false
 }

@@ -22,23 +22,26 @@ func (c *compilation) normalize() error {
 }
 
 // types determines the type to compute in, unless the request gives it.
-func (c *compilation) types() error {
-	if c.request.Statement.ComputeType != tensor.None {
-		return nil
-	}
-	operands := map[string]tensor.Type{}
-	for name, t := range c.request.Tensors.All {
-		if name != c.request.Statement.Stmt.LHS.Name {
-			operands[name] = t.Type
-		}
-	}
-	if c.request.Tensors.Old != nil {
-		operands[c.request.Statement.Stmt.LHS.Name] = c.request.Tensors.Old.Type
-	}
-	var err error
-	c.unit.Compute, _, err = notation.InferTypes(c.request.Statement.Stmt, operands,
-		c.stmt.left().Type)
+func (c *compilation) types() (err error) {
+	c.unit.Compute, err = inferType(&c.request)
 	return err
+}
+
+// inferType returns the type that a request's statement computes in.
+func inferType(r *Request) (tensor.Type, error) {
+	if t := r.Statement.ComputeType; t != tensor.None {
+		return t, nil
+	}
+	lhs, operands := r.Statement.Stmt.LHS.Name, map[string]tensor.Type{}
+	for name, t := range r.Tensors.All {
+		operands[name] = t.Type
+	}
+	delete(operands, lhs)
+	if r.Tensors.Old != nil {
+		operands[lhs] = r.Tensors.Old.Type
+	}
+	t, _, err := notation.InferTypes(r.Statement.Stmt, operands, r.Tensors.All[lhs].Type)
+	return t, err
 }
 
 // result plans the leaf's result.

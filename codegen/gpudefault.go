@@ -74,7 +74,5 @@ func gpuShape(r Request, commands []string) (*gpu.Shape, error) {
 	return &gpu.Shape{First: commands, Body: cin.Body(c.unit.CIN), Vars: c.stmt.normal.LHS.Vars,
 		Result: c.unit.Result.Format, Shared: c.sharedWith, Parts: r.Ask.Parts, Names: r.Statement.Names,
 		Format: c.formatOf, Size: c.stmt.size, Taken: c.stmt.taken,
-		Entries: func(name string) int64 {
-			return c.stats[slices.IndexFunc(c.ops, func(o tree.Argument) bool { return o.Name == name })].NNZ
-		}}, nil
+		Entries: func(name string) int64 { return c.stats[tree.Find(c.ops, name).Number].NNZ }}, nil
 }

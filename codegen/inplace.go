@@ -23,7 +23,8 @@ import (
 //
 // If a condition does not hold, the leaf uses separate memory for the old value and the result.
 func (c *compilation) inPlace() error {
-	if k := c.overwritten(); k > 0 && c.request.Target.Kind == CPU && c.assignsOnce() &&
+	if k := c.overwritten(); k > 0 && c.request.Target.Kind == CPU &&
+		(c.request.Ask.Schedule == nil || assignsOnce(c.unit.CIN)) &&
 		ir.ReadInPlace(c.unit.Func, k) {
 		c.unit.Result.InPlace = k
 	}
@@ -62,13 +63,8 @@ func (c *compilation) overwritten() int {
 	return old
 }
 
-// assignsOnce reports whether the loops of a schedule assign each coordinate of the result once.
-// Without a schedule it returns true.
-func (c *compilation) assignsOnce() bool {
-	if c.request.Ask.Schedule == nil {
-		return true
-	}
-	s := c.unit.CIN
+// assignsOnce reports whether the loops of statement s assign each coordinate of the result once.
+func assignsOnce(s cin.Stmt) bool {
 	target, g := cin.Target(s), cin.Relations(s)
 	assigned, once := 0, true
 	cin.Paths(s, func(loops []*cin.Forall, a *cin.Assign) {

@@ -94,8 +94,9 @@ func (c *compilation) arrays() error {
 	u := c.unit
 	u.Result = c.planned
 	if a := c.sharedWith; a != nil {
-		u.Result.Shares = slices.IndexFunc(c.ops, func(o tree.Argument) bool { return o.Name == a.Name })
-		u.Result.PosWidth, u.Result.CrdWidth = sharedWidths(u.Result.Format, c.ops[u.Result.Shares])
+		o := tree.Find(c.ops, a.Name)
+		u.Result.Shares = o.Number
+		u.Result.PosWidth, u.Result.CrdWidth = sharedWidths(u.Result.Format, o)
 	}
 	u.Result.FixedPattern = c.request.Ask.FixedPattern && !u.Result.Format.AllDense()
 	return nil
@@ -103,7 +104,7 @@ func (c *compilation) arrays() error {
 
 // sharedWidths returns the widths of the positions and coordinates of a result in format f, in
 // bytes, for each level. The result uses the level arrays of operand o down to its last compressed level.
-func sharedWidths(f tensor.Format, o tree.Argument) (pos, crd []uint8) {
+func sharedWidths(f tensor.Format, o *tree.Argument) (pos, crd []uint8) {
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
 	shared := len(f.Levels) - f.TrailingDense()
 	copy(pos, o.PosWidth[:shared])

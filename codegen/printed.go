@@ -26,9 +26,12 @@ func Schedule(r Request) ([]schedule.Line, error) {
 	if err := c.run(); err != nil {
 		return nil, err
 	}
-	lines := c.defaultLines()
 	if r.Ask.Schedule != nil {
-		lines = c.givenLines()
+		return c.dropUnneeded(c.givenLines(), ir.Print(c.unit.Func))
+	}
+	var lines []line
+	for _, x := range c.defaults {
+		lines = append(lines, lineOf(x))
 	}
 	return c.dropUnneeded(lines, ir.Print(c.unit.Func))
 }
@@ -75,14 +78,6 @@ func lineOf(x choice.Chosen) line {
 		l.off = off(x.Order).String()
 	}
 	return l
-}
-
-// defaultLines returns the default schedule.
-func (c *compilation) defaultLines() (out []line) {
-	for _, x := range c.defaults {
-		out = append(out, lineOf(x))
-	}
-	return out
 }
 
 // dropUnneeded returns the lines without the minor commands that have no effect. want is the text

@@ -126,9 +126,8 @@ func (n *Nest) productOfTerm(x *term, gemms *Gemms) *product {
 // hasComputeType reports whether an access is to an operand whose values have the type that the
 // statement computes in.
 func (n *Nest) hasComputeType(a *cin.Access) bool {
-	return slices.ContainsFunc(n.in.Operands, func(o tree.Argument) bool {
-		return o.Name == a.Name && o.Type == n.in.Compute
-	})
+	o := tree.Find(n.in.Operands, a.Name)
+	return o != nil && o.Type == n.in.Compute
 }
 
 // largestProduct looks for two factors of term x whose product is a matrix product. Of all such

@@ -73,10 +73,8 @@ func (n *Nest) term(t *notation.Term, sums []string) *term {
 
 func (n *Nest) operand(f notation.Factor, t *term) cin.Expr {
 	switch f := f.(type) {
-	case *notation.Access:
-		return n.expr(f, t)
-	case *notation.Number:
-		return n.expr(f, t)
+	case *notation.Access, *notation.Number:
+		return n.expr(f.(notation.Expr), t)
 	case *notation.Group:
 		return n.expr(f.X, t)
 	case *notation.Quotient:
@@ -204,17 +202,15 @@ func (t *term) eachPart(fn func(*hoistedSum)) {
 func (n *Nest) String() string { return termTexts(n.terms, "\n") + "\n" }
 
 // Verify checks that the terms have the same factors and sums as the terms of the normal form.
-func (n *Nest) Verify() error { return verifyFactors(New(n.in).terms, n.terms) }
-
-// verifyFactors checks that the terms still have the factors and sums that they had before a pass.
-func verifyFactors(before, after []*term) error {
-	if len(before) != len(after) {
-		return fmt.Errorf("got %d terms, want %d", len(after), len(before))
+func (n *Nest) Verify() error {
+	before := New(n.in).terms
+	if len(before) != len(n.terms) {
+		return fmt.Errorf("got %d terms, want %d", len(n.terms), len(before))
 	}
 	for k, x := range before {
-		y := after[k].multipliedOut()
+		y := n.terms[k].multipliedOut()
 		if got, want := sortedKeys(y), sortedKeys(x); !slices.Equal(got, want) || x.neg != y.neg {
-			return fmt.Errorf("the pass changed a term: got %s, want %s", after[k], x)
+			return fmt.Errorf("the pass changed a term: got %s, want %s", n.terms[k], x)
 		}
 	}
 	return nil

@@ -32,11 +32,10 @@ func (x *Uses) Fit(n *notation.Normal, result tensor.Format, size func(string) i
 		}
 		return g
 	}
-	none := func(*Use) bool { return false }
 	for _, u := range uses {
 		u.Format, u.Convert = u.Given.Format, false
 	}
-	if g := with(none); g.sort(nil) != nil {
+	if g := with(func(*Use) bool { return false }); g.sort(nil) != nil {
 		return g.sort(ranks(n, result, uses)), nil
 	}
 	chosen := cheapest(uses, func(u *Use) float64 { return u.cost(bySize) }, func(set []*Use) bool {

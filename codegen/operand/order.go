@@ -2,6 +2,7 @@ package operand
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"distaff/codegen/notation"
@@ -77,9 +78,7 @@ func (g *Graph) reductions(e notation.Expr) {
 func (g *Graph) clone() *Graph {
 	c := NewGraph(g.vars)
 	for u, vs := range g.after {
-		for v := range vs {
-			c.before(u, v)
-		}
+		c.after[u] = maps.Clone(vs)
 	}
 	return c
 }

@@ -40,7 +40,7 @@ func Find(s cin.Stmt, p *Problem) *cin.Access {
 			found = a
 		}
 	})
-	if found == nil || !p.takesWidths(p.operand(found.Name)) {
+	if found == nil || !p.takesWidths(tree.Find(p.Operands, found.Name)) {
 		return nil
 	}
 	return found
@@ -60,15 +60,6 @@ func Verify(s cin.Stmt, p *Problem, shared *cin.Access) error {
 	return nil
 }
 
-// operand returns the operand called name, or nil if there is none.
-func (p *Problem) operand(name string) *tree.Argument {
-	k := slices.IndexFunc(p.Operands, func(o tree.Argument) bool { return o.Name == name })
-	if k < 0 {
-		return nil
-	}
-	return &p.Operands[k]
-}
-
 // takesWidths reports whether the result may have the widths of an operand's level arrays. If
 // the result must have certain widths, they must be the same.
 func (p *Problem) takesWidths(o *tree.Argument) bool {
@@ -84,7 +75,7 @@ func (p *Problem) takesWidths(o *tree.Argument) bool {
 // sharesLevels reports whether a's outer levels equal the result's levels down to its last
 // compressed one, and all levels of a are dense or compressed.
 func (p *Problem) sharesLevels(a *cin.Access) bool {
-	o, result := p.operand(a.Name), p.Result
+	o, result := tree.Find(p.Operands, a.Name), p.Result
 	deep := len(result.Levels) - result.TrailingDense()
 	if o == nil || len(o.Format.Levels) < deep {
 		return false
@@ -149,7 +140,7 @@ func (p *Problem) denseBelow(t *cin.Access) bool {
 
 // isCompressedAt reports whether v's level in a is compressed.
 func (p *Problem) isCompressedAt(a *cin.Access, v string) bool {
-	f := p.operand(a.Name).Format
+	f := tree.Find(p.Operands, a.Name).Format
 	m := slices.Index(a.Vars, v)
 	return m >= 0 && f.Levels[f.Level(m)] == tensor.Compressed
 }
@@ -175,7 +166,7 @@ func isAlwaysPresent(x cin.Expr) bool {
 // and may have a value at every coordinate.
 func (p *Problem) place(v string, bound []string) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
-		o := p.operand(a.Name)
+		o := tree.Find(p.Operands, a.Name)
 		switch {
 		case o != nil:
 			return lattice.Below(a, o.Format, func(u string) bool { return slices.Contains(bound, u) })

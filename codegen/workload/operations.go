@@ -309,11 +309,10 @@ func (w *opCounter) prefix(a *cin.Access, vars []string) (fraction, bool) {
 
 // arg returns the number of the argument called name, or -1 if name is a temporary or the result.
 func (w *opCounter) arg(name string) int {
-	n := slices.IndexFunc(w.leaf.Operands[1:], func(o tree.Argument) bool { return o.Name == name })
-	if n < 0 {
-		return -1
+	if o := tree.Find(w.leaf.Operands[1:], name); o != nil {
+		return o.Number
 	}
-	return n + 1
+	return -1
 }
 
 // stored returns the fraction of the coordinates of vars where argument arg has a position in the

@@ -21,6 +21,16 @@ type Argument struct {
 	Rows bool
 }
 
+// Find returns the argument called name, or nil if there is none.
+func Find(list []Argument, name string) *Argument {
+	for k := range list {
+		if list[k].Name == name {
+			return &list[k]
+		}
+	}
+	return nil
+}
+
 // Arguments lists the parameters of the leaf that its code uses.
 type Arguments struct {
 	B      *emit.Builder
