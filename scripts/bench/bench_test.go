@@ -117,6 +117,20 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// The names of lines are printed also if this machine cannot measure them, and nothing is measured.
+func TestList(t *testing.T) {
+	var out bytes.Buffer
+	b := newBench(&out, 1)
+	b.list, b.dry = true, false
+	b.run("1", "gpu", "^skew", "")
+	for _, r := range gpuRows() {
+		want := strings.HasPrefix(r.name, "skew")
+		if got := strings.Contains(out.String(), "gpu\t"+r.name+"\t1\n"); got != want {
+			t.Errorf("%s is listed: %t, want %t\n%s", r.name, got, want, &out)
+		}
+	}
+}
+
 func TestLine(t *testing.T) {
 	var out bytes.Buffer
 	b := newBench(&out, 1)

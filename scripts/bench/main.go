@@ -329,7 +329,7 @@ func (b *bench) group(g group) {
 	b.tensors, b.objects = map[string]*tcs.Tensor{}, map[string]*cc.Object{}
 	defer b.forget()
 	b.printf("%s: %s\n\n", g.name, g.about)
-	if g.open != nil && !g.open(b) {
+	if g.open != nil && !g.open(b) && !b.list {
 		return
 	}
 	b.head(g.columns)
