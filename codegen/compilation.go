@@ -34,6 +34,7 @@ type compilation struct {
 	ownArrays    bool                // the result must have its own level arrays
 	loopsAlone   bool                // no loops become products of matrices by default
 	explicit     cin.Stmt            // the nest with explicit forms of loops
+	following    *strategy.Value     // strategy, on the loops of explicit
 	commands     []*schedule.Command // the commands of the schedule
 	orders       []schedule.Order    // the commands' orders for the strategy
 	strategy     *strategy.Value

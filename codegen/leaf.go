@@ -34,7 +34,7 @@ func (c *compilation) lower() error {
 		Parts:   set(c.request.Ask.Parts), Chunked: c.request.Tensors.Chunked,
 		Assembly: c.assemblyOf(u.CIN, c.sharedWith != nil),
 		Adds:     u.Result.Accumulate && u.Result.Format.AllDense(), Share: c.shareKey(),
-		Strategy: c.strategy,
+		Strategy: c.following,
 		GPU:      c.request.Target.Kind == CUDA, Extern: c.request.Ask.Extern,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {

@@ -45,6 +45,7 @@ const (
 	additions   fact = "the nest, which adds or assigns to the result"
 	unitsOfLoop fact = "the nest, with what runs each loop"
 	choices     fact = "how loops, workspaces and the result are lowered"
+	chunkNotes  fact = "the nest, with the chunks of loops on threads"
 	loopForms   fact = "the nest, with explicit loops over positions"
 	leafCode    fact = "the leaf"
 	laneLoops   fact = "the leaf, with its loops in lanes"
@@ -58,9 +59,9 @@ const (
 //
 // The pass "threads" chooses the loops that run on threads. The pass "strategy" makes the other
 // choices: how loops run and how workspaces are stored. It uses statistics of the operands and a
-// description of the target machine. The pass "positions" rewrites loops over positions into nodes
-// that say how the loops run. The next pass, "lower", turns the nest into the code of the leaf, and
-// the passes after it work on that code.
+// description of the target machine. The passes "chunks" and "positions" make forms of loops
+// explicit: how loops on threads are cut, and loops over positions. The next pass, "lower", turns
+// the nest into the code of the leaf, and the passes after it work on that code.
 var passes = []pass{
 	{"normal", nil, []fact{normalForm}, (*compilation).normalize,
 		func(c *compilation) string { return c.stmt.normal.String() + "\n" },
@@ -107,9 +108,10 @@ var passes = []pass{
 		(*compilation).choose,
 		func(c *compilation) string { return strings.Join(c.scheduleLines(), "\n") + "\n" },
 		(*compilation).verifyStrategy},
-	{"positions", []fact{unitsOfLoop, choices, operandList, levelArrays}, []fact{loopForms},
-		(*compilation).positions, func(c *compilation) string { return cin.Pretty(c.explicit) },
-		func(c *compilation) error { return cin.Verify(c.explicit) }},
+	{"chunks", []fact{unitsOfLoop, choices}, []fact{chunkNotes}, (*compilation).chunks,
+		explicitText, verifyExplicit},
+	{"positions", []fact{chunkNotes, operandList, levelArrays}, []fact{loopForms},
+		(*compilation).positions, explicitText, verifyExplicit},
 	{"lower", []fact{loopForms, choices, operandList, levelArrays, computeType}, []fact{leafCode},
 		(*compilation).lower, (*compilation).irText, (*compilation).verifyIR},
 	{"vectorize", []fact{leafCode}, []fact{laneLoops}, (*compilation).vectorize,
@@ -249,3 +251,6 @@ func (c *compilation) runTo(name string) error {
 	}
 	panic("BUG: codegen: no pass " + name)
 }
+
+func explicitText(c *compilation) string  { return cin.Pretty(c.explicit) }
+func verifyExplicit(c *compilation) error { return cin.Verify(c.explicit) }

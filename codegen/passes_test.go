@@ -106,7 +106,7 @@ func TestPassTraced(t *testing.T) {
 		"contract": "B(i,j) * t{sum(k, C(i,k) * D(j,k))}\n", "network": "loops  i j {t: k}\n",
 		"nest": "t += C(i,k) * D(j,k)", "shared": "B(i,j)\n", "schedule": "t += ", "arrays": "those of B",
 		"into": "A(i,j) = ", "threads": "CPUThread", "strategy": "parallelize(i,CPUThread,",
-		"positions": "t += ", "lower": "func leaf", "vectorize": "vector", "simplify": "vector",
+		"chunks": "blocks", "positions": "t += ", "lower": "func leaf", "vectorize": "vector", "simplify": "vector",
 		"result": "format ds, level arrays: its own",
 	} {
 		if !strings.Contains(texts[pass], want) {
@@ -149,6 +149,7 @@ func TestVerifiers(t *testing.T) {
 		},
 		"threads":   func(c *compilation) { c.unit.CIN = &cin.Forall{Var: "j", Body: c.unit.CIN} },
 		"strategy":  func(c *compilation) { c.strategy.Trips["k"] = 99 },
+		"chunks":    func(c *compilation) { c.explicit = &cin.Forall{Var: "j", Body: c.explicit} },
 		"positions": func(c *compilation) { c.explicit = &cin.Forall{Var: "j", Body: c.explicit} },
 		"lower":     func(c *compilation) { c.unit.Func.Params = nil },
 		"vectorize": func(c *compilation) { c.unit.Func.Bounds = nil },

@@ -41,11 +41,17 @@ func (c *compilation) choose() error {
 	return nil
 }
 
+// chunks notes on the loops on threads how the strategy cuts them.
+func (c *compilation) chunks() error {
+	c.following = explicit.Chunks(c.strategy)
+	c.explicit = cin.WithBody(c.unit.CIN, c.following.Stmt)
+	return nil
+}
+
 // positions makes the loops over positions that the strategy marks explicit.
 func (c *compilation) positions() error {
-	c.explicit = cin.WithBody(c.unit.CIN, c.strategy.Stmt)
 	if c.sharedWith != nil {
-		c.explicit = explicit.Positions(c.explicit, c.strategy, explicit.Pattern{Access: c.sharedWith,
+		c.explicit = explicit.Positions(c.explicit, c.following, explicit.Pattern{Access: c.sharedWith,
 			Format: c.ops[c.unit.Result.Shares].Format, Result: c.ops[0].Format})
 	}
 	return nil

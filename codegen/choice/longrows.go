@@ -88,7 +88,7 @@ type worth func(key string, least, entries int64) bool
 // longRows returns how l, a parallel loop that is divided as c says, handles long rows. A row is
 // long if it has more than n entries. pays reports whether it is worthwhile to handle the long rows
 // of an operand separately.
-func longRows(f *analysis.Facts, l *cin.Forall, c strategy.Cut, n int64, pays worth) strategy.Long {
+func longRows(f *analysis.Facts, l *cin.Forall, c cin.Cut, n int64, pays worth) strategy.Long {
 	switch {
 	case analysis.IsSum(l):
 		return strategy.Long{}
@@ -96,10 +96,10 @@ func longRows(f *analysis.Facts, l *cin.Forall, c strategy.Cut, n int64, pays wo
 		if x := precomputedRows(f, l, n, pays); x.How != strategy.Kept {
 			return x
 		}
-		if c.How == strategy.Ordered || f.Problem.Assembly == strategy.FixedPattern {
+		if c.How == cin.Ordered || f.Problem.Assembly == strategy.FixedPattern {
 			return cutInside(f, l, n, pays)
 		}
-	case c.How == strategy.Blocks:
+	case c.How == cin.Blocks:
 		return separateRows(f, l, n, pays)
 	}
 	return strategy.Long{}
@@ -137,19 +137,19 @@ const longRowParts = 16
 // rowParts returns how a long row of l is divided among the threads. If a sum runs along the row,
 // each part has a partial sum, and the number of parts is fixed. If the result shares the pattern
 // of an operand, no sum runs along the row, so the row may be divided into any number of chunks.
-func rowParts(f *analysis.Facts, l *cin.Forall) strategy.Cut {
+func rowParts(f *analysis.Facts, l *cin.Forall) cin.Cut {
 	switch _, scalar := l.Body.(*cin.Where); {
 	case f.IsSparse():
-		return strategy.Cut{How: strategy.Blocks}
+		return cin.Cut{How: cin.Blocks}
 	case scalar:
-		return strategy.Cut{How: strategy.Reduction, N: sumChunks}
+		return cin.Cut{How: cin.Reduction, N: sumChunks}
 	case f.Vars[0] == l.Var:
-		return strategy.Cut{How: strategy.Partial, N: longRowParts}
+		return cin.Cut{How: cin.Partial, N: longRowParts}
 	}
 	if n, _ := partials(f); n >= 2 {
-		return strategy.Cut{How: strategy.Partial, N: n}
+		return cin.Cut{How: cin.Partial, N: n}
 	}
-	return strategy.Cut{}
+	return cin.Cut{}
 }
 
 // alongRow returns the loop inside l that runs along a row, if all threads can share this loop for

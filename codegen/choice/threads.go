@@ -48,10 +48,10 @@ var Threads = &Choice{
 
 // cutWords lists, for each way of dividing a loop among threads, the two words that name it in a
 // command.
-var cutWords = [...]string{strategy.Whole: "NoRaces,Whole", strategy.Blocks: "NoRaces,Work",
-	strategy.Ordered: "NoRaces,Ordered",
-	strategy.Partial: "Temporary,Work", strategy.Reduction: "ParallelReduction,Work",
-	strategy.Rows: "NoRaces,Rows"}
+var cutWords = [...]string{cin.Whole: "NoRaces,Whole", cin.Blocks: "NoRaces,Work",
+	cin.Ordered: "NoRaces,Ordered",
+	cin.Partial: "Temporary,Work", cin.Reduction: "ParallelReduction,Work",
+	cin.Rows: "NoRaces,Rows"}
 
 // markChunks marks loops to run on threads, in the chunks that o describes. These are the outermost
 // of the loops that o names. markChunks returns the statement's body with the marks.
@@ -68,7 +68,7 @@ func markChunks(f *analysis.Facts, o Order) (cin.Stmt, error) {
 		return nil, misspelt(3,
 			"got %s with %s, want either a number of iterations, or NoRaces with "+
 				"Work, Ordered, Rows or Whole, or Temporary or ParallelReduction with Work", word, race)
-	case o.Name != "" && cutByWords(o.Word) != strategy.Rows:
+	case o.Name != "" && cutByWords(o.Word) != cin.Rows:
 		return nil, misspelt(4, "got %s, want a number of at least 1", o.Name)
 	}
 	list := o.Loop.Outermost(f.Body)
@@ -96,8 +96,8 @@ func markChunks(f *analysis.Facts, o Order) (cin.Stmt, error) {
 }
 
 // cutByWords returns the way of cutting that the words of an instruction name.
-func cutByWords(words string) strategy.How {
-	return strategy.How(slices.Index(cutWords[:], strings.TrimPrefix(words, "CPUThread,")))
+func cutByWords(words string) cin.CutKind {
+	return cin.CutKind(slices.Index(cutWords[:], strings.TrimPrefix(words, "CPUThread,")))
 }
 
 // followThreads changes how the outermost loops that o names are cut.
@@ -201,15 +201,15 @@ const mostParts = 1 << 16
 
 // orderedTo returns how l is cut if it follows the instruction o, or an error if l cannot be cut in
 // this way.
-func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (strategy.Cut, error) {
+func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (cin.Cut, error) {
 	target := cin.Target(l)
 	scalar := len(target.Vars) == 0 && target.Name != f.Result.Name
 	how := cutByWords(o.Word)
-	c := strategy.Cut{How: how, N: o.N}
+	c := cin.Cut{How: how, N: o.N}
 	switch how {
-	case strategy.Blocks, strategy.Ordered:
+	case cin.Blocks, cin.Ordered:
 		switch {
-		case how == strategy.Blocks && o.N > 0:
+		case how == cin.Blocks && o.N > 0:
 			return c,
 				fmt.Errorf(
 					"got %d chunks, want no number: only a loop that sums into one scalar has one",
@@ -219,7 +219,7 @@ func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (strategy.Cut, error) 
 				fmt.Errorf(
 					"iterations of %s add to the same elements of %s; use Temporary with "+
 						"Work, where chunks have partial results", l.Var, target.Key())
-		case fillsSpace(f, l) && how == strategy.Blocks:
+		case fillsSpace(f, l) && how == cin.Blocks:
 			return c, nil
 		case !f.Assigns(l):
 			return c, fmt.Errorf(
@@ -230,13 +230,13 @@ func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (strategy.Cut, error) 
 				"%s is written in order, so only a loop over its outermost variable, %s, can "+
 					"be divided into chunks",
 				target.Key(), f.Vars[0])
-		case how == strategy.Blocks && f.Problem.Assembly == strategy.Append:
+		case how == cin.Blocks && f.Problem.Assembly == strategy.Append:
 			return c, fmt.Errorf("entries of %s must be appended in order, so the chunks must be Ordered", target.Key())
-		case how == strategy.Ordered && f.Problem.Assembly != strategy.Append:
+		case how == cin.Ordered && f.Problem.Assembly != strategy.Append:
 			return c, fmt.Errorf(
 				"%s is not appended to; want chunks of Work, which need no order", target.Key())
 		}
-		if how == strategy.Ordered {
+		if how == cin.Ordered {
 			c.Streamed = cachedChunks * f.Problem.Target.ChunkWork
 			if d, _ := drivers(f, l); d == nil && o.N > 0 {
 				return c, fmt.Errorf(
@@ -244,7 +244,7 @@ func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (strategy.Cut, error) 
 						"another strategy", l.Var)
 			}
 		}
-	case strategy.Partial:
+	case cin.Partial:
 		switch {
 		case !analysis.IsSum(l) || !f.Assigns(l) || f.Problem.Assembly != strategy.Dense:
 			return c, fmt.Errorf(
@@ -253,7 +253,7 @@ func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (strategy.Cut, error) 
 		case o.N < 2 || o.N > mostParts:
 			return c, fmt.Errorf("got %d partial results, want 2 to %d", o.N, mostParts)
 		}
-	case strategy.Reduction:
+	case cin.Reduction:
 		switch {
 		case !scalar:
 			return c, fmt.Errorf("partial sums need a loop that sums into one scalar, but the loop "+
@@ -262,7 +262,7 @@ func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (strategy.Cut, error) 
 		case o.N < 1 || o.N > mostParts:
 			return c, fmt.Errorf("got %d partial sums, want 1 to %d", o.N, mostParts)
 		}
-	case strategy.Whole:
+	case cin.Whole:
 		switch {
 		case o.N > 0:
 			return c, fmt.Errorf("got %d chunks, want none: the loop is not divided", o.N)
@@ -272,7 +272,7 @@ func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (strategy.Cut, error) 
 					"got %s",
 				target.Key())
 		}
-	case strategy.Rows:
+	case cin.Rows:
 		switch {
 		case o.Name != "" && o.Name != ownVar(f, l):
 			if err := parts(f, l, o.Name); err != nil {
@@ -293,39 +293,39 @@ func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (strategy.Cut, error) 
 }
 
 // cutOf returns how a loop on threads is cut by default, and the reason.
-func cutOf(f *analysis.Facts, l *cin.Forall) (c strategy.Cut, why string) {
+func cutOf(f *analysis.Facts, l *cin.Forall) (c cin.Cut, why string) {
 	target := cin.Target(l)
 	switch {
 	case fillsSpace(f, l):
-		return strategy.Cut{How: strategy.Blocks}, fmt.Sprintf("each %s fills its own elements of %s; "+
+		return cin.Cut{How: cin.Blocks}, fmt.Sprintf("each %s fills its own elements of %s; "+
 			"%s", l.Var, target.Key(), evenBy(f, l))
 	case !analysis.IsSum(l) && f.Problem.Assembly == strategy.Append:
 		return orderedCut(f, l), fmt.Sprintf("%s is appended to in order; "+
 			"%s", target.Key(), evenBy(f, l))
 	case !analysis.IsSum(l):
-		return strategy.Cut{How: strategy.Blocks}, fmt.Sprintf("each %s writes its own elements of %s; "+
+		return cin.Cut{How: cin.Blocks}, fmt.Sprintf("each %s writes its own elements of %s; "+
 			"%s", l.Var, target.Key(), evenBy(f, l))
 	case len(target.Vars) == 0 && target.Name != f.Result.Name:
-		return strategy.Cut{How: strategy.Reduction, N: sumChunks},
+		return cin.Cut{How: cin.Reduction, N: sumChunks},
 			fmt.Sprintf(
 				"%s is one sum, in a number of parts that does not depend on the threads",
 				target.Name)
 	case !f.Assigns(l) || f.IsSparse():
-		return strategy.Cut{}, "iterations add to the same elements of " + target.Key()
+		return cin.Cut{}, "iterations add to the same elements of " + target.Key()
 	}
 	if v, why := ownPart(f, l); v != "" {
-		return strategy.Cut{How: strategy.Rows, Own: v}, why
+		return cin.Cut{How: cin.Rows, Own: v}, why
 	}
 	if n, why := partials(f); n >= 2 {
-		return strategy.Cut{How: strategy.Partial, N: n}, why
+		return cin.Cut{How: cin.Partial, N: n}, why
 	}
 	if ownRows(f, l) && longSegments(f, l) {
-		return strategy.Cut{How: strategy.Rows, Own: f.Vars[0]}, fmt.Sprintf(
+		return cin.Cut{How: cin.Rows, Own: f.Vars[0]}, fmt.Sprintf(
 			"%s is too large for partial results, and the segments of %s are long enough to "+
 				"be divided",
 			target.Key(), f.Vars[0])
 	}
-	return strategy.Cut{}, fmt.Sprintf(
+	return cin.Cut{}, fmt.Sprintf(
 		"partial results of %s are not worth their cost; threads set it to 0", target.Key())
 }
 
@@ -450,8 +450,8 @@ const cachedChunks = 512
 // a chunk is cheap, the chunks are small, so that their entries are still in a cache when they are
 // appended. Starting a chunk includes clearing its workspaces, which is cheap if many values are
 // added to each place of a workspace.
-func orderedCut(f *analysis.Facts, l *cin.Forall) strategy.Cut {
-	c := strategy.Cut{How: strategy.Ordered, Streamed: cachedChunks * f.Problem.Target.ChunkWork}
+func orderedCut(f *analysis.Facts, l *cin.Forall) cin.Cut {
+	c := cin.Cut{How: cin.Ordered, Streamed: cachedChunks * f.Problem.Target.ChunkWork}
 	d, others := drivers(f, l)
 	cheap := true
 	eachWorkspace(l.Body, func(t *cin.Access,

@@ -229,10 +229,10 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 				return // threads add to the same row, so a tile cannot be stored over it
 			}
 			switch t.value.Of(s).Cut.How {
-			case strategy.Whole, strategy.Partial:
+			case cin.Whole, cin.Partial:
 				t.find(s, true)
 				return
-			case strategy.Rows:
+			case cin.Rows:
 				if len(t.facts.Vars) == 1 {
 					return // each thread has a part of the row
 				}

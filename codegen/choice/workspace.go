@@ -44,7 +44,7 @@ func workspaceKinds(f *analysis.Facts, v *strategy.Value) (out []Chosen) {
 // name, if no two chunks write to the same place. It returns nil if there is no such loop.
 func filledTogether(f *analysis.Facts, v *strategy.Value, name string) *cin.Forall {
 	for _, l := range f.Parallel() {
-		if cin.Target(l).Name == name && l.Race == cin.Unsaid && v.Of(l).Cut.How == strategy.Blocks {
+		if cin.Target(l).Name == name && l.Race == cin.Unsaid && v.Of(l).Cut.How == cin.Blocks {
 			return l
 		}
 	}

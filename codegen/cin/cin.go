@@ -27,6 +27,7 @@
 //
 //	cin.go       the nodes
 //	explicit.go  the nodes of loops over positions
+//	cut.go       the ways of cutting a loop for threads
 //	loops.go     walks over loops and assignments
 //	print.go     the text form, which parse.go reads back
 //	parse.go     the reader of the text form
@@ -59,6 +60,9 @@ type (
 		// Chunk is the number of consecutive iterations that one thread takes at a time. If it is
 		// 0, every thread takes an equal share.
 		Chunk int64
+		// Cut says how a loop on CPUThread is cut for the threads if the schedule names no strategy
+		// for races. Package explicit sets it.
+		Cut Cut
 		// Unroll is 0 for a loop that is not unrolled, AllIterations for a completely unrolled
 		// loop, or else the unroll factor.
 		Unroll int64

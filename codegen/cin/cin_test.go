@@ -17,6 +17,11 @@ func TestTextBothWays(t *testing.T) {
 		"a = -b * c",
 		"a = -(b * c)",
 		"a = 1e-3 + 2 - .5",
+		"forall(i, CPUThread, blocks, forall(j, y(i) += B(i,j)))",
+		"forall(i, CPUThread, ordered 0 4096, gallop, forall(j, A(i,j) = B(i,j) * C(i,j)))",
+		"seq(forall(i, CPUThread, reduction 64, a += b(i)), forall(i, CPUThread, partial 8, a += c(i)))",
+		"forall(j, CPUThread, rows i, forall(i, y(i) += B(i,j)))",
+		"forall(i, CPUThread, blocks(i) = rows(i))", // tensors with the names of notes
 		"span(p, i j, B(i,j,k), chunks(p, 8, positions(p, coord(j, p, at(p, forall(k, A(i,j) += B(i,j,k) * x(j)))))))",
 		"forall(i, at(i) = span(i) * seq(i))", // tensors with the names of nodes
 		"forall(i, forall(j, where(i,j) += chunks(i,j)))",
@@ -47,6 +52,8 @@ func TestSyntaxErrors(t *testing.T) {
 		{"where(a = t)", `got ")", want ","`},
 		{"span(p, i j, k, l)", `got ")", want "=" or "+="`},
 		{"chunks(p, q, a = b)", `got "q", want a whole number`},
+		{"forall(i, CPUThread, partial, a += b(i))", `got ",", want a whole number`},
+		{"forall(i, CPUThread, rows 3, a += b(i))", `got "3", want a name`},
 		{"positions(p)", `got ")", want ","`},
 	} {
 		if _, err := Parse(c.src); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -86,6 +93,13 @@ func TestVerify(t *testing.T) {
 			"forall(i, GPUBlock/NoRaces, seq(forall(j, GPUWarp/Atomics, y(i) += b(j)), forall(k, GPUThread/Atomics, y(i) += c(k))))", "forall over k: the loop over j divides a block's threads into warps"},
 		{"forall(i, GPUBlock/NoRaces, forall(j, CPUVector/NoRaces, y(i,j) = B(i,j)))",
 			"forall over j: CPUVector and GPUBlock, of the loop over i, are units of different kinds of processors"},
+		{"forall(i, blocks, y(i) = b(i))", "forall over i: only an outermost loop on CPUThread can be cut"},
+		{"forall(j, forall(i, CPUThread, blocks, A(i,j) = B(i,j)))",
+			"forall over i: only an outermost loop on CPUThread can be cut"},
+		{"forall(i, CPUThread, rows k, forall(j, y(j) += B(i,j)))",
+			"forall over i: k is not a variable of y(j)"},
+		{"forall(i, CPUThread, partial 0, forall(j, y(j) += B(i,j)))",
+			"forall over i: got partial 0, want at least 1"},
 		{"span(p, i j, B(i,j), chunks(p, 8, positions(p, coord(j, p, at(p, A(i,j) = B(i,j) * x(j))))))", ""},
 		{"where(span(p, i j, B(i,j), positions(p, at(p, A(i,j) = B(i,j) * t))), forall(i, t += c(i)))", ""},
 		{"forall(k, span(p, i j, B(i,j), positions(p, at(p, A(i,j) += B(i,j) * c(k)))))",

@@ -236,6 +236,7 @@ func (p *parser) forall() Stmt {
 		}
 		p.expect(",")
 	}
+	f.Cut = p.cut()
 	if p.notes("unroll") {
 		p.next()
 		f.Unroll = AllIterations

@@ -129,6 +129,9 @@ func forallText(f *Forall) string {
 		}
 		parts = append(parts, p)
 	}
+	if c := f.Cut.text(); c != "" {
+		parts = append(parts, c)
+	}
 	switch {
 	case f.Unroll > 0:
 		parts = append(parts, "unroll "+strconv.FormatInt(f.Unroll, 10))

@@ -16,6 +16,8 @@ import (
 //   - A temporary is not read in its own producer, and not assigned in its consumer. A read in the
 //     consumer has as many variables as the temporary.
 //   - The statements of a Seq have the same target.
+//   - A Forall with a Cut is on CPU threads and outside all loops. The number of chunks of a
+//     Partial or Reduction is at least 1. The Own of Rows is a variable of the target.
 //   - A Span is outside all loops, and its levels are different variables of its access. Around an
 //     assignment inside a Span are, in this order: at most one Chunks, a Positions, at most one
 //     Coord of the last level, and an At. All of them name the position of the Span. Loops are
@@ -59,6 +61,9 @@ func (v *verifier) stmt(s Stmt) error {
 			return fmt.Errorf(
 				"forall over %s on %s must have a race strategy and no chunks", s.Var, s.Unit)
 		}
+		if why := v.wrongCut(s); why != "" {
+			return fmt.Errorf("forall over %s: %s", s.Var, why)
+		}
 		n := len(v.bound)
 		v.bound = append(v.bound, s.Var)
 		if u := v.relations.ConsumerVar(s.Var); u != s.Var {
@@ -95,6 +100,20 @@ func (v *verifier) stmt(s Stmt) error {
 		return err
 	}
 	return fmt.Errorf("unknown statement %T", s)
+}
+
+// wrongCut returns the reason why f must not have its Cut, or "" if it may.
+func (v *verifier) wrongCut(f *Forall) string {
+	switch c := f.Cut; {
+	case c == (Cut{}):
+	case f.Unit != CPUThread || len(v.bound) > 0:
+		return "only an outermost loop on CPUThread can be cut"
+	case (c.How == Partial || c.How == Reduction) && c.N < 1:
+		return "got " + c.text() + ", want at least 1"
+	case c.How == Rows && !slices.Contains(Target(f).Vars, c.Own):
+		return c.Own + " is not a variable of " + Target(f).Key()
+	}
+	return ""
 }
 
 // spanned checks a span and the statement inside it.

@@ -1,7 +1,18 @@
-// Package explicit rewrites loops that a strategy marks into nodes that say how the loops find
-// their coordinates. Each form of a loop is one function from a statement to a statement, which a
-// pass of package codegen calls after the strategy is chosen. Package lower has one case for each
-// node, and does not ask the strategy about these loops.
+// Package explicit rewrites loops that a strategy marks into nodes and notes that say how the loops
+// run. Each form of a loop is one function. A pass of package codegen calls the function after the
+// strategy is chosen. Package lower has one case for each node, and does not ask the strategy about
+// these forms.
+//
+// # Loops that are cut for threads
+//
+// Chunks sets the Cut of the foralls on CPU threads for which the strategy has one. The choice
+// "parallelize" makes the cut. A loop without a cut runs as a whole: the threads only share the
+// work of setting the result to 0. The foralls become new nodes, so Chunks returns a strategy that
+// has the same choices on the new nodes.
+//
+//	forall(i, CPUThread, forall(j, y(i) += B(i,j) * x(j)))
+//
+//	forall(i, CPUThread, blocks, forall(j, y(i) += B(i,j) * x(j)))
 //
 // # Loops over positions
 //
@@ -25,8 +36,8 @@
 //     same number of positions, plus entries in the levels below.
 //   - The positions are the loop.
 //   - The coordinate of the last level is loaded only if the body reads the coordinate.
-//   - At the position, the cursors of the operand and of the result move to the position. The values
-//     that the body reads are loaded here.
+//   - At the position, the cursors of the operand and of the result move to the position. The
+//     values that the body reads are loaded here.
 //
 // The loops inside stay the same nodes, so that the strategy still knows them.
 //
@@ -41,6 +52,20 @@ import (
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
+
+// Chunks returns strategy v with the cuts of loops noted on the loops of its statement.
+func Chunks(v *strategy.Value) *strategy.Value {
+	s := cin.Map(v.Stmt, func(t cin.Stmt) cin.Stmt {
+		f, ok := t.(*cin.Forall)
+		if !ok || f.Unit != cin.CPUThread || v.Of(f).Cut.How == cin.Whole {
+			return t
+		}
+		g := *f
+		g.Cut = v.Of(f).Cut
+		return &g
+	})
+	return v.For(s)
+}
 
 // Pattern is the operand whose level arrays the result uses, and the formats of both.
 type Pattern struct {

@@ -75,3 +75,38 @@ func format(t *testing.T, text string) tensor.Format {
 	}
 	return f
 }
+
+// TestChunks: the cuts of loops on threads are noted, and the strategy then has its other choices
+// on the new loops.
+func TestChunks(t *testing.T) {
+	s, err := cin.Parse("where(forall(i, CPUThread, y(i) = t), " +
+		"forall(k, CPUThread, forall(j, t += B(k,j))))")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, k, j := cin.Loops(s, "i")[0], cin.Loops(s, "k")[0], cin.Loops(s, "j")[0]
+	v := &strategy.Value{Stmt: s, Tiles: map[cin.Stmt]int64{s: 32, j: 8},
+		Loops: map[*cin.Forall]*strategy.Loop{
+			k: {Cut: cin.Cut{How: cin.Reduction, N: 64}, Long: strategy.Long{N: 9}},
+			j: {Gemm: 1}}}
+	w := explicit.Chunks(v)
+	want := "where(forall(i, CPUThread, y(i) = t), " +
+		"forall(k, CPUThread, reduction 64, forall(j, t += B(k,j))))"
+	if got := cin.String(w.Stmt); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+	if err := cin.Verify(w.Stmt); err != nil {
+		t.Error(err)
+	}
+	cut := cin.Loops(w.Stmt, "k")[0]
+	if cut == k || w.Of(cut).Long.N != 9 || w.Of(j).Gemm != 1 || w.Tiles[w.Stmt] != 32 ||
+		w.Tiles[j] != 8 {
+		t.Errorf("the choices are not on the new loops: %+v, %v", w.Loops, w.Tiles)
+	}
+	if cin.Loops(w.Stmt, "i")[0] != i {
+		t.Error("the loop over i is another node, but it has no cut")
+	}
+	if v.Stmt != s || v.Tiles[s] != 32 {
+		t.Error("the strategy itself has changed")
+	}
+}

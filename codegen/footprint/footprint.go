@@ -40,7 +40,7 @@ func Workspaces(p *analysis.Problem, v *strategy.Value, threads int) int64 {
 				stretches := float64(max(threads, 1)) * float64(max(v.PerThread, 1))
 				total += longRowsBytes(f, s.Body, x, stretches)
 			}
-			if c := v.Of(s).Cut; c.How == strategy.Rows && threads > 1 {
+			if c := v.Of(s).Cut; c.How == cin.Rows && threads > 1 {
 				whole := f.Problem.Sizes[c.Own] // each thread has a part of the range
 				f.Problem.Sizes[c.Own] = (whole + int64(threads) - 1) / int64(threads)
 				walk(s.Body, copies)
@@ -89,7 +89,7 @@ func InitialResult(p *analysis.Problem, v *strategy.Value, entries int64, thread
 		x, loop := s.(*cin.Forall)
 		switch {
 		case !loop || x.Unit != cin.CPUThread || !f.Assigns(x):
-		case v.Of(x).Cut.How == strategy.Ordered:
+		case v.Of(x).Cut.How == cin.Ordered:
 			pieces, ordered = chunkCount(f, v, threads, entries), true
 		case !ordered: // each iteration makes one piece
 			pieces = max(pieces, iterations(f, x.Var))
@@ -203,16 +203,16 @@ func joinBytes(f *analysis.Facts, chunks float64) float64 {
 }
 
 // partialBytes returns the size of the partial results, or partial sums, of a loop's chunks.
-func partialBytes(f *analysis.Facts, c strategy.Cut, threads int64) float64 {
+func partialBytes(f *analysis.Facts, c cin.Cut, threads int64) float64 {
 	value := float64(max(f.Problem.Compute.Size(), f.Result.Type.Size()))
 	switch c.How {
-	case strategy.Partial:
+	case cin.Partial:
 		n, places := c.N, f.Places(f.Vars)
 		if places > float64(f.Problem.Target.FarBytes/n/f.Problem.Compute.Size()) {
 			n = min(n, threads+1)
 		}
 		return arrayBytes(float64(n) * places * value)
-	case strategy.Reduction:
+	case cin.Reduction:
 		return arrayBytes(float64(c.N)*value) + arrayBytes(float64(c.N))
 	}
 	return 0

@@ -6,7 +6,6 @@ import (
 	"distaff/codegen/lower/library"
 	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/units"
-	"distaff/codegen/strategy"
 )
 
 // A scheduled statement loops over derived variables. The loops of one component (package
@@ -25,10 +24,10 @@ import (
 // counts, guards them, and locates every operand there.
 
 // originalLoop lowers a loop over an original variable, according to the schedule and the strategy.
-func (l *lowerer) originalLoop(f *cin.Forall, e *scope.Env, o strategy.Loop, want bool) ir.Expr {
+func (l *lowerer) originalLoop(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	if f.Unit == cin.CPUThread {
 		if f.Race == cin.Unsaid {
-			return l.onThreads(f, e, o, want)
+			return l.onThreads(f, e, want)
 		}
 		if some, ok := l.privateLoop(f, e, want); ok {
 			return some
@@ -36,7 +35,7 @@ func (l *lowerer) originalLoop(f *cin.Forall, e *scope.Env, o strategy.Loop, wan
 		if l.leaf.Assigns(f) && l.leaf.Out.InOrder {
 			g := *f
 			g.Unit, g.Race, g.Chunk = cin.Serial, cin.Unsaid, 0
-			return l.parallel(&g, e, o)
+			return l.parallel(&g, e, l.leaf.LoopStrategy(f).Long)
 		}
 	}
 	if s, width := l.unrollAndJam(f, e); width > 0 {
@@ -58,8 +57,17 @@ func (l *lowerer) promoteToScalar(f *cin.Forall, e *scope.Env) cin.Stmt {
 	}
 	temp := &cin.Access{Name: name}
 	producer := cin.Map(f, func(s cin.Stmt) cin.Stmt {
-		if a, ok := s.(*cin.Assign); ok && a.LHS.Name == target.Name {
-			return &cin.Assign{LHS: temp, Accumulate: true, RHS: a.RHS}
+		switch s := s.(type) {
+		case *cin.Assign:
+			if s.LHS.Name == target.Name {
+				return &cin.Assign{LHS: temp, Accumulate: true, RHS: s.RHS}
+			}
+		case *cin.Forall:
+			if s.Cut != (cin.Cut{}) { // a cut for the result, not for a scalar
+				g := *s
+				g.Cut = cin.Cut{}
+				return &g
+			}
 		}
 		return s
 	})

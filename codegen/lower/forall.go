@@ -7,7 +7,6 @@ import (
 	"distaff/codegen/lower/merge"
 	"distaff/codegen/lower/result"
 	"distaff/codegen/lower/scope"
-	"distaff/codegen/strategy"
 )
 
 // forall lowers a loop. If want is true, it returns the condition that the loop assigned a value.
@@ -38,29 +37,29 @@ func (l *lowerer) loop(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	c := l.leaf.Comps[f.Var]
 	switch {
 	case c == nil || l.leaf.Graph.ReplacedBy(f.Var) != nil:
-		return l.originalLoop(f, e, l.leaf.LoopStrategy(f), want)
+		return l.originalLoop(f, e, want)
 	case c.Natural:
 		return l.boundsLoop(f, e, c, want)
 	}
 	return l.guardedLoop(f, e, c, want)
 }
 
-// onThreads lowers a loop that is to run on threads, in the way that its strategy cuts it. A loop
-// that is not cut runs in order.
-func (l *lowerer) onThreads(f *cin.Forall, e *scope.Env, o strategy.Loop, want bool) ir.Expr {
-	switch o.Cut.How {
-	case strategy.Blocks, strategy.Ordered:
+// onThreads lowers a loop that is to run on threads, in the way that it is cut. A loop that is not
+// cut runs in order.
+func (l *lowerer) onThreads(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
+	switch f.Cut.How {
+	case cin.Blocks, cin.Ordered:
 		if !l.leaf.Assigns(f) {
 			return l.parallelSpace(f, e, want)
 		}
-		return l.parallel(f, e, o)
-	case strategy.Reduction:
-		return l.parallelScalar(f, e, o.Cut.N, want)
-	case strategy.Partial:
-		l.parallelDense(f, e, o.Cut.N)
+		return l.parallel(f, e, l.leaf.LoopStrategy(f).Long)
+	case cin.Reduction:
+		return l.parallelScalar(f, e, f.Cut.N, want)
+	case cin.Partial:
+		l.parallelDense(f, e, f.Cut.N)
 		return ir.Truth(true)
-	case strategy.Rows:
-		l.ownRows(f, e, o.Cut.Own)
+	case cin.Rows:
+		l.ownRows(f, e, f.Cut.Own)
 		return ir.Truth(true)
 	}
 	return l.stmt(l.leaf.SerialCopy(f), e, want)

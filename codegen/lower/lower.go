@@ -63,8 +63,8 @@ func lower(s scope.Spec) *Lowered {
 	l := &lowerer{spec: &s, b: b}
 	l.leaf = &scope.Leaf{Spec: &s, B: b, Args: &tree.Arguments{B: b}, Ops: map[string]*tree.Operand{},
 		Bounds: map[string][2]*ir.Var{}, Copies: map[cin.Stmt]*cin.Forall{},
-		Cuts: map[*cin.Forall]strategy.Cut{}, Numbered: map[string]bool{},
-		Called: map[*strategy.Extern]bool{}, Promotions: map[string]bool{},
+		Numbered: map[string]bool{},
+		Called:   map[*strategy.Extern]bool{}, Promotions: map[string]bool{},
 		Windowed: map[string]bool{}, Used: lattice.NewRecord(), Stmt: l.stmt, Serial: l.serial}
 	l.leaf.Lanes = &rewrite.Lanes{Over: map[*ir.For]string{}, Segments: map[*ir.For]string{},
 		Once:  map[*ir.Store]bool{},

@@ -96,6 +96,7 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 	} else if spec.Strategy, _, err = choice.Follow(&of, nil); err != nil {
 		return nil, err
 	}
+	spec.Strategy = explicit.Chunks(spec.Strategy)
 	spec.Stmt = cin.WithBody(s, spec.Strategy.Stmt)
 	if spec.Share != "" {
 		spec.Stmt = explicit.Positions(spec.Stmt, spec.Strategy, pattern(s, &spec))

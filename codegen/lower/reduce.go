@@ -148,13 +148,13 @@ func (l *lowerer) ownRows(f *cin.Forall, e *scope.Env, v string) {
 // chunks of about equal work. Each chunk is a serial loop with its own workspaces and, if the
 // result is appended to, its own buffers. All terms of a sum are in the same chunk, so the result
 // does not depend on the number of chunks or threads.
-func (l *lowerer) parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr {
-	if o.Long.How == strategy.Precomputed {
-		a := l.newLongProductRows(f, e, o.Long)
+func (l *lowerer) parallel(f *cin.Forall, e *scope.Env, long strategy.Long) ir.Expr {
+	if long.How == strategy.Precomputed {
+		a := l.newLongProductRows(f, e, long)
 		a.compute(e)
 		e = e.Clone()
 		e.Precomputed = a.lower
 		defer a.free()
 	}
-	return l.assembly.Parallel(f, e, o)
+	return l.assembly.Parallel(f, e, long)
 }

@@ -65,7 +65,7 @@ type Value struct {
 
 // Loop says how one loop is lowered.
 type Loop struct {
-	Cut Cut
+	Cut cin.Cut
 	// OverPositions is true if the nest that starts with this loop is one loop over positions. The
 	// positions are of the last compressed level that the result shares with an operand.
 	OverPositions bool
@@ -101,34 +101,6 @@ func (v *Value) At(l *cin.Forall) *Loop {
 	return v.Loops[l]
 }
 
-// How is a way of cutting a loop for threads.
-type How uint8
-
-const (
-	Whole  How = iota // the loop is not cut; threads only set the result to 0 before it
-	Blocks            // chunks of equal work; each writes a block of the result
-	// chunks of equal work; each appends to the result after the chunk before it
-	Ordered
-	// N chunks of equal work, each with a partial result; the results are added in order
-	Partial
-	// N chunks of equal work, each with a partial sum; the sums are added in order
-	Reduction
-	Rows // every thread runs the whole loop for its own part of the result
-)
-
-// Cut says how a loop is cut for threads.
-type Cut struct {
-	How How
-	// N is the number of chunks for Partial and Reduction. For Ordered it is the least work of a
-	// chunk, or 0 if the number of chunks depends only on the threads.
-	N int64
-	// Streamed is the smallest number of entries of a result made by Ordered chunks that is copied
-	// past the caches.
-	Streamed int64
-	// Own, for Rows, is a variable of the result. Each thread has a part of its range.
-	Own string
-}
-
 // LongForm is a way of handling rows that are too long for one thread.
 type LongForm uint8
 
@@ -145,7 +117,7 @@ type Long struct {
 	Key string // the key of the access
 	N   int64
 	// Parts says how a long row that the loop leaves out is cut for the threads.
-	Parts Cut
+	Parts cin.Cut
 	// For Precomputed rows: Band is the number of coordinates in a band of the row, and Stretch is
 	// the number of entries in a stretch of the row.
 	Band, Stretch int64
@@ -183,6 +155,21 @@ func (p Prefetch) Into(far bool) int64 {
 		return p.Far
 	}
 	return p.Ahead
+}
+
+// For returns the same choices for statement s, whose loops have other notes than those of v.Stmt.
+func (v *Value) For(s cin.Stmt) *Value {
+	out := *v
+	out.Stmt, out.Loops, out.Tiles = s, map[*cin.Forall]*Loop{}, map[cin.Stmt]int64{}
+	cin.Pairs(s, v.Stmt, func(t, own cin.Stmt) {
+		if f, ok := own.(*cin.Forall); ok && v.Loops[f] != nil {
+			out.Loops[t.(*cin.Forall)] = v.Loops[f]
+		}
+		if n, ok := v.Tiles[own]; ok {
+			out.Tiles[t] = n
+		}
+	})
+	return &out
 }
 
 // Gather identifies a loop that gathers values: a loop over variable Var that visits the entries of

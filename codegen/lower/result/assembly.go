@@ -40,10 +40,10 @@ type Assembly interface {
 	// Whole emits the code that makes the result. run lowers the statement, and may be called
 	// twice. parallel is true if loops on threads make the result in chunks.
 	Whole(parallel bool, run func())
-	// Parallel lowers f as a loop on threads, in chunks of about equal work. o is the strategy of
-	// f. Different iterations of f must write different places of the result. In order, f must be
-	// over the variable of the result's level 0.
-	Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr
+	// Parallel lowers f as a loop on threads, in chunks of about equal work. long says how the loop
+	// handles long rows. Different iterations of f must write different places of the result. In
+	// order, f must be over the variable of the result's level 0.
+	Parallel(f *cin.Forall, e *scope.Env, long strategy.Long) ir.Expr
 	// Store stores x at e's cursor, which has passed all levels. Nothing has been stored at this
 	// place before, not even 0.
 	Store(x scope.Value, e *scope.Env)

@@ -38,7 +38,7 @@ func newDenseResult(r *scope.Result) *denseResult {
 // Parallel lowers f as chunks that run on threads, for a result with random access. If the strategy
 // says so, the chunks leave out long rows. After the chunks, the leaf then computes the long rows
 // one after another, each on all threads.
-func (a randomAccess) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr {
+func (a randomAccess) Parallel(f *cin.Forall, e *scope.Env, long strategy.Long) ir.Expr {
 	l := a.out.Leaf
 	chunks := units.Chunks(l, l.Spec.Strategy.PerThread)
 	if !a.out.Prefixed(f) {
@@ -46,8 +46,8 @@ func (a randomAccess) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.
 	}
 	w := units.NewWork(f, e, chunks)
 	var h *longDenseRows
-	if o.Long.How == strategy.Separate {
-		h = newLongDenseRows(l, f, w, o.Long)
+	if long.How == strategy.Separate {
+		h = newLongDenseRows(l, f, w, long)
 		h.leftOut = l.B.Alloc("long_left_out", tensor.Bool, chunks, true)
 	}
 	some := ir.Expr(ir.Truth(false))

@@ -69,11 +69,11 @@ func (a *fixedResult) Whole(parallel bool, run func()) {
 }
 
 // Parallel lowers f as chunks that run on threads. Each chunk writes the values of its own rows.
-func (a *fixedResult) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr {
+func (a *fixedResult) Parallel(f *cin.Forall, e *scope.Env, long strategy.Long) ir.Expr {
 	l := a.out.Leaf
 	chunks := units.Chunks(l, l.Spec.Strategy.PerThread)
 	w := units.NewWork(f, e, chunks)
-	cuts := cutRows(w, o.Long)
+	cuts := cutRows(w, long)
 	l.B.Chunks("chunk", ir.Int(0), chunks, func(c *ir.Var) {
 		s := cuts.rowRange(f, c)
 		lo, hi := a.positions(tree.Range{Lo: s.rows.Lo, Hi: s.closed}, c, chunks)

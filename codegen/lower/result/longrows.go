@@ -34,9 +34,8 @@ func newLongDenseRows(l *scope.Leaf, f *cin.Forall, w *units.Work,
 		if !ok || w.Key != long.Key {
 			panic("BUG: lower: the loop over " + f.Var + " has no loop along the rows of " + long.Key)
 		}
-		g := &cin.Forall{Var: p.Var, Unit: cin.CPUThread, Body: p.Body}
+		g := &cin.Forall{Var: p.Var, Unit: cin.CPUThread, Cut: long.Parts, Body: p.Body}
 		l.Copies[g] = l.Source(p)
-		l.Cuts[g] = long.Parts
 		return g
 	}
 	if s, ok := f.Body.(*cin.Where); ok {

@@ -19,21 +19,21 @@ import (
 
 // Parallel emits the loop whose chunks append to the result in order. On one thread there is a
 // single chunk, whose arrays become the result.
-func (a *appendResult) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr {
+func (a *appendResult) Parallel(f *cin.Forall, e *scope.Env, long strategy.Long) ir.Expr {
 	l := a.out.Leaf
 	alone := ir.AtMost(l.Threads, ir.Int(1))
 	w := units.NewWork(f, e, nil)
-	cuts := cutRows(w, o.Long)
+	cuts := cutRows(w, long)
 	n := ir.Times(l.Threads, ir.Int(l.Spec.Strategy.PerThread))
-	if o.Cut.N > 0 {
-		n = ir.Greatest(n, ir.Over(w.Total, ir.Int(o.Cut.N)))
+	if f.Cut.N > 0 {
+		n = ir.Greatest(n, ir.Over(w.Total, ir.Int(f.Cut.N)))
 	}
 	w.Chunks = l.B.Named("chunks", ir.Choose(alone, ir.Int(1), n))
 	j := a.newJoin(w.Chunks)
 	capacity := l.B.Named("capacity",
 		ir.Plus(ir.Choose(alone, ir.Int(0), a.initialCapacity()), ir.Int(1)))
 	j.alloc(func(int) ir.Expr { return capacity }, capacity)
-	j.streamed = l.B.Named("streamed", ir.Greater(capacity, ir.Int(o.Cut.Streamed)))
+	j.streamed = l.B.Named("streamed", ir.Greater(capacity, ir.Int(f.Cut.Streamed)))
 	for _, p := range j.levels {
 		l.B.Store(p.before, ir.Int(0), ir.Int(0))
 	}

@@ -69,7 +69,7 @@ func (a *twoPassResult) Whole(parallel bool, run func()) {
 }
 
 // Parallel runs the loop over the chunks twice.
-func (a *twoPassResult) Parallel(f *cin.Forall, e *scope.Env, _ strategy.Loop) ir.Expr {
+func (a *twoPassResult) Parallel(f *cin.Forall, e *scope.Env, _ strategy.Long) ir.Expr {
 	w := units.NewWork(f, e, units.Chunks(e.Leaf, e.Leaf.Spec.Strategy.PerThread))
 	a.Chunks(w.Chunks, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
 		w.Each(func(c *ir.Var, in *scope.Env) {

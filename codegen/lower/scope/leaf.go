@@ -43,9 +43,7 @@ type Leaf struct {
 	Comps      map[string]*Component // by each variable of a component of Graph
 
 	// Copies has, for each loop that lowering made, the loop of the strategy that it is a copy of.
-	// Cuts has the cuts of loops that lowering itself puts on threads.
 	Copies map[cin.Stmt]*cin.Forall
-	Cuts   map[*cin.Forall]strategy.Cut
 
 	// Stmt lowers a statement, and Serial lowers a loop whose iterations run in order. If want is
 	// true, they return the condition that the statement assigned a value. If want is false, the
@@ -92,9 +90,6 @@ func AnyOf(left, right ir.Expr) ir.Expr {
 
 // LoopStrategy returns the strategy of a loop.
 func (l *Leaf) LoopStrategy(f *cin.Forall) strategy.Loop {
-	if c, ok := l.Cuts[f]; ok {
-		return strategy.Loop{Cut: c}
-	}
 	return l.Spec.Strategy.Of(l.Source(f))
 }
 
