@@ -142,7 +142,8 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 }
 
 // given is a flag on the command line. arg is the flag with its value, and value is the value
-// alone. arg is -x=v even if the command line has -x v.
+// alone. arg is -x=v even if the command line has -x v. If a flag that takes no value has none, arg
+// is the flag alone, and value is "true".
 type given struct{ arg, value string }
 
 // checkOnce returns an error if the flag was given before with a different value. once maps the

@@ -26,6 +26,12 @@ import (
 	"distaff/spmd"
 )
 
+// ProgramFlags returns the flags of a program that only converts: Flags and -q.
+func ProgramFlags() []cli.Flag {
+	return append(Flags(), &cli.BoolFlag{Name: "q", Aliases: []string{"quiet"},
+		Usage: "prints only errors"})
+}
+
 // Flags returns the flags of a conversion.
 func Flags() []cli.Flag {
 	text := func(usage, name string, aliases ...string) cli.Flag {

@@ -22,7 +22,7 @@ type command struct {
 	long     string
 	examples []string
 	flags    []cli.Flag
-	words    []string // completions of the first argument
+	words    []string // completions of an argument
 	hidden   bool
 	// ranks reports whether every rank that a launcher started must run this command line. If it is
 	// nil, only rank 0 runs the command.

@@ -277,7 +277,7 @@ func (x *invocation) put(file, text string) error {
 	return err
 }
 
-// library is the stage to write if --emit is c and --out is a folder.
+// library is the stage to write if the stage is c and --out is a folder.
 const library = "c library"
 
 // isFolder reports whether the --out path means a folder: it ends in a slash, or a folder of

@@ -69,7 +69,7 @@ func values(f cli.Flag) []string {
 var askWords = "--" + cli.BashCompletionFlag.Names()[0]
 
 // complete prints the completions of the last typed word. Each line has a completion, a tab and
-// its meaning. typed contains the arguments, without the program's name.
+// its meaning, or no meaning for a value. typed contains the arguments, without the program's name.
 func complete(typed []string, w io.Writer) error {
 	last := typed[len(typed)-1]
 	list := func(word, means string) {

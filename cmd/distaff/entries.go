@@ -95,7 +95,8 @@ func (f *fileInfo) without(what, why string) {
 }
 
 // fromEntries reads the entries of a .tcs file, which must be a valid file of a whole tensor. It
-// finds the distribution of entries in every mode and, for two modes, the structure of the matrix.
+// finds the distribution of entries in each mode that does not have too many coordinates and, for
+// two modes, the structure of the matrix.
 func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	all := coo.FromTensor(t, coo.KeepAll)
 	s, err := coo.Look(all)

@@ -302,7 +302,7 @@ func (f *fileInfo) print(w io.Writer) error {
 	return err
 }
 
-// density formats the share of coordinates that have entries.
+// density formats the number of entries as a share of the number of coordinates.
 func (f *fileInfo) density() string {
 	space := 1.0
 	for _, d := range f.Sizes {

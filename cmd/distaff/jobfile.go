@@ -260,7 +260,8 @@ func noTensor(f *jobfile.File, flag, name string) error {
 	return argv.Errorf("%s: the job file %s no tensor %s; its tensors are: %s", flag, verb, name, has)
 }
 
-// runningAfter is the time after which a terminal shows the running statement of a job file.
+// runningAfter is the time after which a terminal shows the running statement of a job file. With
+// --progress=always, the time is 0.
 const runningAfter = 2 * time.Second
 
 // runFile runs a job file.

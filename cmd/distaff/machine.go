@@ -103,11 +103,11 @@ func pair(m *spmd.Machine, p spmd.MachinePair, text func(float64) string) string
 	return text(p.One) + " and " + text(p.All)
 }
 
-// scaled formats a number with three digits and a unit: the largest unit that the number
-// reaches.
+// scaled formats a number with three digits and a unit: the largest unit that the rounded number
+// reaches. A unit is step times the previous unit.
 func scaled(x float64, units []string, step float64) string {
 	k := 0
-	for ; k+1 < len(units) && x >= step; k++ {
+	for ; k+1 < len(units) && x >= step-step/2000; k++ {
 		x /= step
 	}
 	return fmt.Sprintf("%.3g%s", x, units[k])

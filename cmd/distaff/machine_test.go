@@ -122,3 +122,13 @@ func TestDoctorTune(t *testing.T) {
 		}
 	}
 }
+
+// TestScaled checks that a number is never rounded up to a thousand of its unit.
+func TestScaled(t *testing.T) {
+	for x, want := range map[float64]string{999.4: "999 B", 999.6: "1 kB", 1000: "1 kB",
+		999600: "1 MB", 1234: "1.23 kB"} {
+		if got := bytesText(x); got != want {
+			t.Errorf("%v bytes: got %q, want %q", x, got, want)
+		}
+	}
+}

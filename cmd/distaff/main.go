@@ -164,8 +164,8 @@ type invocation struct {
 	name           string // of the command
 	stdout, stderr io.Writer
 	argv           []string
-	file           *jobfile.File // the command's job file; nil if its argument is a statement
-	reads          []outfile.Use // files that the command reads, in addition to its job's files
+	file           *jobfile.File // the command's job file; nil if it has none
+	reads          []outfile.Use // files that the command reads; its job's only after apartFrom
 }
 
 // apart returns an error if the command or its job writes a file that it also uses otherwise,
@@ -200,7 +200,7 @@ func (x *invocation) note(format string, args ...any) {
 // line prints s as a note.
 func (x *invocation) line(s string) { x.note("%s", s) }
 
-// noCommand runs a command line that has only flags: it prints help, the version, or an error.
+// noCommand runs a command line without a command: it prints help, the version, or an error.
 func noCommand(args []string, commands []*command, stdout, stderr io.Writer) error {
 	for _, a := range args {
 		switch strings.TrimLeft(a, "-") {

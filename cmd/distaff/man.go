@@ -87,7 +87,9 @@ const manTemplate = `% {{.App.Name}} {{.SectionNum}}
 {{.App.Description}}
 {{range .App.VisibleFlagCategories}}
 # {{or .Name "Flags"}}
-{{range .Flags}}{{.}}{{end}}{{end}}
+{{range .Flags}}{{.}}{{end}}{{else}}{{with .App.VisibleFlags}}
+# FLAGS
+{{range .}}{{.}}{{end}}{{end}}{{end}}
 {{with index .App.Metadata "examples"}}# EXAMPLES
 
 {{.}}{{end}}`
@@ -179,7 +181,7 @@ func tns2tcs() *command {
 		long: "Does what distaff convert does, for this one pair, on its own: in bounded " +
 			"memory, sorting on disk what is larger.",
 		examples: []string{"tns2tcs b.tns.gz b.tcs -f=sss"},
-		flags:    conv.Flags(),
+		flags:    conv.ProgramFlags(),
 	}
 }
 

@@ -53,6 +53,9 @@ func TestMan(t *testing.T) {
 			}
 		}
 	}
+	if text := page("tns2tcs", "1"); !strings.Contains(text, "prints only errors") {
+		t.Error("the page of tns2tcs does not have its flag -q")
+	}
 	for _, c := range topics() {
 		text := page("distaff-"+c.name, "7")
 		for _, w := range append(strings.Split(c.text, "\n\n"), "distaff-"+c.name+" - "+c.short) {

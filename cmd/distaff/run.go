@@ -83,7 +83,7 @@ func run(x *invocation) error {
 	return err
 }
 
-// writeWhole writes a small file that appears complete or not at all.
+// writeWhole writes a small file. A regular file appears complete or not at all.
 func writeWhole(path string, text []byte) error {
 	f, err := outfile.Create(path)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 
 // Main runs a command and returns its exit code. When a signal arrives, Main cancels the command,
 // waits at most a second for it to end, and removes temporary files that are left. The exit code is
-// then the one that the ranks of the job agreed on before, or otherwise 128 plus the signal's
-// number.
+// then the one that the ranks of the job agreed on before, if it is not 0, or otherwise 128 plus
+// the signal's number.
 func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	collectLater()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -92,7 +92,8 @@ func Idle(name string, stderr io.Writer) bool {
 
 // collectLater lets Go's heap grow to 32 MB instead of 4 MB before its first collection. A short
 // job takes 20 milliseconds and ends before that, and so saves the one or two milliseconds of a
-// collection. After the first collection, the usual rules apply.
+// collection. After the first collection, the usual rules apply. If GOGC is set, collectLater does
+// nothing.
 func collectLater() {
 	if os.Getenv("GOGC") != "" {
 		return

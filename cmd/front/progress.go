@@ -23,8 +23,8 @@ func IsTerminal(w io.Writer) bool {
 }
 
 // Progress is a line on a terminal that is overwritten again and again. It shows how much of a file
-// was read, the rate, and the time left; or how much of some work was done. Watch and Clear of a
-// nil Progress do nothing.
+// was read, the rate, and the time left; or how much of some work was done; or which statement
+// runs. Watch and Clear of a nil Progress do nothing.
 type Progress struct {
 	w     io.Writer
 	mu    sync.Mutex

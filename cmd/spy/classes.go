@@ -36,7 +36,8 @@ type scale struct {
 
 // newScale divides the counts above 0 into classes. most is the largest number of classes. The
 // classes have equal widths, counted from 0, so that nearly equal counts look nearly equal. If the
-// counts span more than two decades, the classes have nearly equal ratios instead.
+// counts span more than two decades, the classes have nearly equal ratios instead. In both cases,
+// the first class begins at the smallest count, and the last class ends at the largest count.
 func newScale(g *bins.Grid, most int) scale {
 	low, high := int64(math.MaxInt64), int64(0)
 	for _, n := range g.Counts {
@@ -78,9 +79,10 @@ func niceStep(n int64, maxSteps int) int64 {
 	}
 }
 
-// ratios returns classes for the counts from low to high, at most maxClasses of them. The classes
-// start at 1, 2, 5, 10, ..., at 1, 3, 10, ..., at powers of ten, or at every second, third, ...
-// power of ten. ratios uses the finest of these series that has at most maxClasses classes.
+// ratios returns classes for the counts from low to high, at most maxClasses of them. The first
+// class starts at low. The others start at 1, 2, 5, 10, ..., at 1, 3, 10, ..., at powers of ten, or
+// at every second, third, ... power of ten. ratios uses the finest of these series
+// that has at most maxClasses classes.
 func ratios(low, high int64, maxClasses int) []class {
 	for every := 1; ; every++ {
 		for _, leads := range [][]int64{{1, 2, 5}, {1, 3}, {1}} {

@@ -35,8 +35,7 @@ func mainExit(args []string, stdout, stderr io.Writer) int {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := append(conv.Flags(), &cli.BoolFlag{Name: "q", Aliases: []string{"quiet"},
-		Usage: "prints only errors"})
+	flags := conv.ProgramFlags()
 	arranged, err := argv.NewTable(flags).Arrange(args[1:])
 	if err != nil {
 		return err

@@ -11,7 +11,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// Parse reads the text that String and Pretty write. A syntax error names its byte offset.
+// Parse reads the text that String and Pretty write. It cannot read this text if the target of an
+// assignment has index variables and is named forall, where or seq. A syntax error names its byte
+// offset.
 func Parse(text string) (Stmt, error) {
 	p := &parser{text: text}
 	p.next()

@@ -25,8 +25,8 @@ const (
 )
 
 // Info describes an error code. Example causes the error, and a test runs it. If Flag is "",
-// Example is a statement. If Flag is -f or -t, Example is a value of this flag. If Flag is -s or
-// --network, Example is a value of this flag for the statement y(i) = B(i,j) * x(j). Example is ""
+// Example is a statement. If Flag is "f" or "t", Example is a value of this flag. If Flag is "s" or
+// "network", Example is a value of this flag for the statement y(i) = B(i,j) * x(j). Example is ""
 // if only a combination of flags and data causes the error.
 type Info struct {
 	Code    Code

@@ -39,8 +39,7 @@ const (
 	outerOf              // the number of a chunk of another variable
 	innerOf              // another variable within a chunk
 	rotated              // the number of a chunk, rotated
-	// made by a command of the leaf: a fused variable, a position variable, or a workspace's
-	// variable
+	// made by a command of the leaf, such as fuse, pos or precompute
 	ofLeafCommand
 )
 
@@ -89,9 +88,9 @@ func (p *peeling) loopVariable(c *schedule.Command, a schedule.Arg) (*variable, 
 	return v, nil
 }
 
-// toPeel returns the variable that argument a names. The command c wants to peel this variable's
-// loop. toPeel returns an error if an earlier command of the leaf names the variable, because
-// commands of the leaf must come after c.
+// toPeel returns the variable that argument a names. The command c needs a peeled loop over this
+// variable or over its chunks. toPeel returns an error if an earlier command of the leaf names the
+// variable, because commands of the leaf must come after c.
 func (p *peeling) toPeel(c *schedule.Command, a schedule.Arg) (*variable, error) {
 	v, err := p.loopVariable(c, a)
 	if err == nil && v.leaf != nil {

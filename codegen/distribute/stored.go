@@ -59,9 +59,8 @@ func (p *peeling) positionVariable(v *variable) *variable {
 	return v
 }
 
-// root returns the variable whose division, possibly in several steps, led to v. This is a variable
-// of the statement, or a variable that a command of the leaf made. If v is not a variable within
-// chunks of another variable, root returns v itself.
+// root returns the variable whose division, possibly in several steps, led to v. If v is not a
+// variable within chunks of another variable, root returns v itself.
 func (p *peeling) root(v *variable) *variable {
 	for v.kind == innerOf {
 		v = v.from.of

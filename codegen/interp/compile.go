@@ -130,7 +130,8 @@ func (c *compiler) variable(v *ir.Var) int {
 var launchTracks = []int{}
 
 // tracks returns the numbers of the loops around the current statement whose iterations may race on
-// a. It returns nil if there are none, which is so for most arrays.
+// a. It returns launchTracks if the Launch around the statement stores to a. Otherwise it returns
+// nil if there are none, which is so for most arrays.
 func (c *compiler) tracks(a *ir.Array) []int {
 	if c.launched[a] {
 		return launchTracks

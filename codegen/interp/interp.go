@@ -83,7 +83,8 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("leaf failed: %s at %v", f.Code, f.Coord)
 }
 
-// Error describes a broken rule: the leaf is wrong, or its arguments do not fit it.
+// Error describes a broken rule: the leaf is wrong, its arguments do not fit it, or it calls a
+// user's C function.
 type Error struct {
 	Func string // name of the leaf
 	Msg  string // what is wrong, with the array and the index
@@ -102,9 +103,9 @@ func (e *Error) Error() string {
 type Env struct {
 	Threads int    // the value of ir.Func.Threads; at least 1
 	Seed    uint64 // shuffles the order of parallel iterations, blocks and threads
-	Steps   int64  // the largest number of loop iterations; 0 means 10^9
+	Steps   int64  // the largest number of loop iterations and GPU threads; 0 means 10^9
 	Memory  int64  // Alloc fails if more bytes are allocated at once; 0 means 2^31
-	Ran     *int64 // if not nil, is set to the number of loop iterations that ran
+	Ran     *int64 // if not nil, is set to the number of loop iterations and GPU threads that ran
 	// Watch, if not nil, is called when an array that the leaf owns is allocated or grows. bytes is
 	// the memory that the array then occupies.
 	Watch func(array string, bytes int64)
@@ -187,11 +188,11 @@ type frame struct {
 	arrays    []*memory
 	tables    []*table
 	tracks    []track
-	steps     int64 // how many more loop iterations may run
+	steps     int64 // how many more loop iterations and GPU threads may run
 	limit     int64 // bytes that may still be allocated
 	watch     func(array string, bytes int64)
 	rng       *rand.Rand
-	live      map[*memory]bool // arrays that are allocated and neither freed nor published
+	live      map[*memory]bool // arrays that the leaf owns and that are not in a table
 	published []published
 	inLoops   []int // indices in ints of the loop variables, outermost first
 	launches  uint32

@@ -209,8 +209,7 @@ func (b *coder) meeting(what, text string, warp bool) *meeting {
 
 // shuffle generates the code of a Shuffle, in which threads of a warp exchange values. Each thread
 // first computes s.X into a hidden variable, because s.X may read s.V. Then s.V gets the value of
-// the other thread. If the other thread has failed, s.V gets the value of memory that was never
-// written.
+// the other thread. If the other thread has failed, s.V gets an undefined value.
 func (b *coder) shuffle(s *ir.Shuffle) {
 	x, v := b.hidden(s.V.Typ), b.c.variable(s.V)
 	m := b.meeting("shuffle", fmt.Sprintf("shuffle %s = %s, %d", s.V.Name, s.X, s.Mask), true)

@@ -211,7 +211,8 @@ func (m *memory) extend(n int64) {
 	}
 }
 
-// markAll makes m record every later write of an element. All present elements count as written.
+// markAll makes m record every later write of an element. If m does not record writes yet, all
+// present elements count as written.
 func (m *memory) markAll() {
 	if m.init != nil {
 		return

@@ -16,8 +16,8 @@ func (c *compiler) parts(s *ir.For) (parts [3]stmtFn) {
 	return parts
 }
 
-// own lists the frame indices of the variables, arrays and tables that a loop's body declares.
-// Their values differ between iterations.
+// own lists the frame indices of the variables, arrays and tables that the body of a loop or a
+// Launch declares. Their values differ between iterations or threads.
 type own struct{ ints, floats, complexs, arrays, tables []int }
 
 // ownOf returns the variables, arrays and tables that b declares.

@@ -222,7 +222,7 @@ func rounded(t tensor.Type, c complex128) complex128 {
 }
 
 // foldLits returns the value of x op y as a literal. It returns nil if the operation has no value
-// that can be computed at compile time, for example a division by zero.
+// that can be computed at compile time, for example an integer division by zero.
 func foldLits(op Op, x, y *Lit) (folded *Lit) {
 	switch t := x.Typ; {
 	case t == tensor.Bool:

@@ -23,7 +23,8 @@ type GivenLevel struct {
 
 // Foreseen holds the findings of Foresee about a call.
 type Foreseen struct {
-	// Steps is about how many iterations the loops of the leaf run, on all threads together.
+	// Steps is about how many iterations the loops of the leaf run, and how many elements its other
+	// statements visit, on all threads together.
 	Steps float64
 	// Fail is the Fail statement that the call is sure to reach, whatever its arguments store. It
 	// is nil if no failure is sure. Coord has the values of Fail.Coord.
@@ -101,8 +102,9 @@ type foreseer struct {
 	row      Row               // of the current statement
 }
 
-// scalar records the value of the parameter p, which is a size, a number of entries or a number of
-// positions of an argument. It does nothing if the argument's levels are unknown.
+// scalar records the value of the parameter p if it is a size, a number of entries or a number of
+// positions of an argument. It does nothing if p is an offset, or if the argument's levels are
+// unknown.
 func (x *foreseer) scalar(p Param) {
 	levels := x.given.Args[p.Slot.Arg]
 	if levels == nil {
@@ -258,8 +260,9 @@ func (x *foreseer) elements(lo, hi Expr) float64 {
 	return max(0, float64(to.n)-float64(from.n))
 }
 
-// branch returns the estimated cost of an If. If the value of the condition is not certain, sure is
-// from the shorter branch and once from the longer one, except in a While that runs on estimates.
+// branch returns the estimated cost of an If. If the value of the condition is unknown, sure is
+// from the shorter branch and once from the longer one. This is also so if the value is only an
+// estimate, except in a While that runs on estimates.
 func (x *foreseer) branch(s *If) cost {
 	if n, ok := x.value(s.Cond); ok && (n.sure || x.running) {
 		if n.n != 0 {

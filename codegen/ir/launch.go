@@ -19,8 +19,8 @@ type (
 	// Every thread runs Body with its own Block and Thread (Int64), its numbers from 0. Statements
 	// after the Launch see the values that all threads stored. Body may read all variables and
 	// arrays of the leaf, and store to arrays; it does not assign to variables declared outside.
-	// Body contains no Launch, no loops except Serial and Unrolled, and no statements about whole
-	// arrays except Local and Shared.
+	// Body contains no Launch, no For loops except Serial and Unrolled, and no statements about
+	// whole arrays except Local and Shared.
 	Launch struct {
 		Name          string // the kernel's name, unique in the leaf
 		Grid          Expr
@@ -29,12 +29,12 @@ type (
 		Body          *Block
 	}
 	// Barrier waits until all threads of the block reach it, or all threads of the warp if Warp is
-	// set. Each then sees the values that the others stored before. Every thread that has not ended
-	// must reach the same barriers. It is only used in a Launch.
+	// set. Each then sees the values that the others stored before. Every thread that has not
+	// failed must reach the same barriers. It is only used in a Launch.
 	Barrier struct{ Warp bool }
 	// Shuffle exchanges values within a warp: it sets V to the X of the thread whose number in the
-	// warp is this thread's number XOR Mask. All threads of the warp must reach it. It is only used
-	// in a Launch.
+	// warp is this thread's number XOR Mask. All threads of the warp that have not failed must reach
+	// it. It is only used in a Launch.
 	Shuffle struct {
 		V    *Var
 		X    Expr

@@ -148,7 +148,7 @@ func above(n *int64, least uint8, text string) Operand {
 
 func label(s *string) Operand { return Operand{at: s} }
 
-// inside returns a block.
+// inside returns the operand for a block.
 func inside(b **Block) Operand { return Operand{at: b} }
 
 // orElse returns the operand for a block that may be nil. The text form writes it after else.

@@ -12,7 +12,8 @@ package ir
 //     it has Reduce, and on a GPU, where it determines who runs the loops inside.
 //   - A block is spliced into the block around it if it declares nothing or is the last statement.
 //   - Statements after a Fail in a block are removed.
-//   - Operations on an empty range of elements are removed, and so are additions of the integer 0.
+//   - An operation is removed if the start and the end of its range of elements are the same
+//     expression. Additions of the integer 0 to a variable are removed, too.
 //
 // Allocations are kept even if nothing uses them.
 func Simplify(f *Func) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Verify returns an error for the first broken rule of f. The error shows the statement that breaks
-// it. The rules are:
+// Verify returns an error for the first broken rule of f. If a statement breaks the rule, the error
+// shows the statement. The rules are:
 //
 //   - Types agree: operands with each other, and a value with the variable or array that it is
 //     stored to (an Int64 may be stored to an Int32 array). Conditions are Bool; indices, sizes,

@@ -225,7 +225,7 @@ type Number struct {
 type Machine struct {
 	span
 	Name    string
-	Extents []Size // the extents of all grids, outer grids first
+	Extents []Size // of all grids, outer grids first; none for cosma and if -m gives the machine
 	Text    string // "nodes=2x2;gpus=4", or "cosma"; "" if the file lists the extents
 	// levels has the grids that Text describes. An extent that is not written as a number is 1
 	// there. levels is nil if Text is "".
@@ -233,8 +233,8 @@ type Machine struct {
 	at     notation.Span // the place of Name
 }
 
-// Tensor is a tensor of the file: a declared one, or a temporary. Fields that the file does not
-// give are zero.
+// Tensor is a tensor of the file: a declared one, or a temporary. Fields that neither the file nor
+// a flag gives are zero.
 type Tensor struct {
 	span
 	Name     string
@@ -299,7 +299,7 @@ type Statement struct {
 // blockLine is a line that begins with one of blockWords.
 type blockLine struct {
 	span
-	word, value string // the value as written
+	word, value string // the value with the names of params, without needless spaces
 }
 
 // Command is a scheduling command.

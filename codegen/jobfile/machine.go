@@ -143,7 +143,7 @@ func (c *checker) recordLevels(m *Machine) error {
 	return nil
 }
 
-// placement checks that a placement fits a tensor and a machine, and is supported.
+// placement checks that a placement fits a tensor and a machine.
 func (c *checker) placement(t *Tensor, p *Placed) error {
 	at := notation.Span(p.span)
 	for _, l := range p.Placement {

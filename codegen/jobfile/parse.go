@@ -88,7 +88,7 @@ var secondWords = map[string][]string{
 	"tensor": {"type", "place", "from", "to", "index-base", "duplicates"},
 }
 
-// wants describes the text that may follow each kind of item, for errors.
+// wants describes the text that may follow an item, by the item's first word, for errors.
 var wants = map[string]string{
 	"param":   "the end of the line",
 	"machine": "the end of the line",

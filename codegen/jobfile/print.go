@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// String returns the file as a text without comments. Parse of this text returns the same file,
-// except for places.
+// String returns the file as a text without comments. If no flag changed the file, Parse of this
+// text returns the same file, except for places.
 func (f *File) String() string {
 	p := &printer{}
 	p.items(f.Items)

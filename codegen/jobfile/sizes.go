@@ -14,7 +14,7 @@ import (
 
 // Sizes has the sizes of a file.
 type Sizes struct {
-	Names map[string]int64  // by name in the sizes of tensors
+	Names map[string]int64  // by name in the sizes of tensors and in File.Sizes
 	From  map[string]string // by name: what gave the size
 	// by tensor with modes: the size of each mode; absent if one size is not known
 	Dims map[string][]int64

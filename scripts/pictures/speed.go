@@ -48,8 +48,8 @@ var (
 		`^(\S.*?\S) +(\d+) +([\d.]+) +[\d.]+ +([\d.]+) +[\d.]+ +(\S+) +([\d.]+|-) +(?:[\d.]+|-) +[\d.]+ +(?:[\d.]+|-)`)
 )
 
-// tables reads the tables of leaves in a page. Each table is in a section whose heading is the
-// processor's name.
+// tables reads the tables of leaves in a page. Each table is in a section whose heading names
+// the processor.
 func tables(text string) ([]run, error) {
 	var list []run
 	heads := heading.FindAllStringSubmatchIndex(text, -1)

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Board records what one rank waits for. The group code writes it, and the transport's watchdog
-// reads it. Progress grows with every message that starts or ends at the rank.
+// Board records what one rank waits for. The group code and the transport write it, and the
+// transport reads it, mainly in its watchdog. Progress grows with every message that starts or ends
+// at the rank.
 type Board struct {
 	Rank     int
 	Ranks    int // number of ranks of the job
@@ -92,7 +93,7 @@ type Report struct {
 	Progress   uint64
 	Bytes      int64  // bytes of the messages that the rank waits for
 	Collective string // such as "Bcast #3 on world", or ""
-	Text       string // the waits in words
+	Text       string // the waits in words, or that the rank computes or has finished
 }
 
 // Report returns the current state of the rank.

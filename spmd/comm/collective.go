@@ -18,8 +18,8 @@ const (
 // Barrier implements Comm.
 func (g *group) Barrier() error { return g.begin("Barrier", kindBarrier, noDetail).barrier() }
 
-// barrier is the dissemination barrier: in round k of log2(P) rounds, each rank signals the rank
-// 2^k after it.
+// barrier is the dissemination barrier. It takes log2(P) rounds, rounded up. In round k, counted
+// from 0, each rank signals the rank 2^k after it.
 func (c *call) barrier() (err error) {
 	defer func() { err = c.end(err) }()
 	p, r := len(c.g.core.members), c.g.core.rank

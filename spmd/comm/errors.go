@@ -51,7 +51,7 @@ func (e *Error) ExitCode() int { return ExitCode(e.Err) }
 type RankError struct {
 	Rank  int
 	Alone bool // the job has one rank
-	Own   bool // a mistake in the command line of this rank, which other ranks do not have
+	Own   bool // a mistake in the command line of this rank alone, or a failure that Refuse reports
 	// Missing is true if rank 0 found that a file or folder does not exist.
 	Missing bool
 	Code    int // the exit code
@@ -175,8 +175,8 @@ func ExitCode(err error) int {
 }
 
 // Failure returns err as the *RankError of the given rank. If err already names a rank, or is an
-// interruption, Failure returns it unchanged. ranks is the number of ranks in the job. If it is 1,
-// the message does not name the rank.
+// interruption or context.Canceled, Failure returns it unchanged. ranks is the number
+// of ranks in the job. If it is 1, the message does not name the rank.
 func Failure(rank, ranks int, err error) error {
 	var re *RankError
 	var ae *AgreedError

@@ -13,7 +13,7 @@ import (
 // Place is the machine, process and cores of a rank.
 type Place struct {
 	Host  string
-	Node  string // the machine's boot number, which is the same for all ranks of the machine
+	Node  string // the machine's boot number, the same for all its ranks; Host if it is unknown
 	Space string // the process namespace that PID belongs to
 	PID   int
 	CPUs  []int // cores that the process may run on, by its affinity

@@ -43,8 +43,8 @@ func (r *Request) Test() (bool, error) {
 // Bytes returns the length in bytes of the message that a finished receive got.
 func (r *Request) Bytes() int64 { return r.bytes }
 
-// poll makes progress and reports whether the request is done. If the request is done, poll also
-// stores its result in r.
+// poll reports whether the request is done. If the request is done, poll also stores its result in
+// r. It may copy a message whose sender and receiver are both ready.
 func (r *Request) poll() bool {
 	if r.finished.Load() {
 		return true
@@ -73,8 +73,9 @@ func (r *Request) finish(n int64, err error) {
 	r.finished.Store(true)
 }
 
-// release ends an unfinished request; cause, the failure of the job, becomes its error. The caller
-// must not use a buffer from Alloc again afterwards, because MPI may still use it.
+// release ends an unfinished request. cause, for example the failure of the job, becomes the cause
+// of the request's error. The caller must not use a buffer from Alloc again afterwards, because MPI
+// may still use it.
 func (r *Request) release(cause error) {
 	if r.finished.Load() {
 		return

@@ -38,10 +38,11 @@ type Link interface {
 
 // Pending is a message under way. Only one goroutine may use it at a time.
 type Pending interface {
-	// Test makes progress and reports whether the message is done. If so, bytes is the number of
-	// bytes received or sent, and the caller may use the buffer again.
+	// Test reports whether the message is done. If so, the caller may use the buffer again, and, if
+	// err is nil, bytes is the number of bytes received or sent. Test may copy a message whose
+	// sender and receiver are both ready.
 	Test() (done bool, bytes int64, err error)
-	// Release ends the message after the job was cancelled. MPI may use a buffer from Alloc even
-	// afterwards.
+	// Release ends the message after the job was cancelled, or after its collective failed. MPI may
+	// use a buffer from Alloc even afterwards.
 	Release()
 }

@@ -136,7 +136,8 @@ func (g *Target) UsesBetween(in Input, ranks int) bool {
 }
 
 // Least returns a lower bound of the size of each rank's blocks. fixed returns the bytes that a
-// block needs whatever its entries are. The bound is 0 if blocks are views of the tensor.
+// block needs whatever its entries are. The bound is 0 if the tensor has the blocks' format and
+// type, and each block is a contiguous part of its arrays (Viewable).
 func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []float64 {
 	least := make([]float64, ranks)
 	if in.Tensor != nil && in.AsIs && g.Viewable(in.Tensor) {

@@ -85,9 +85,9 @@ func lastParent(t *tcs.Tensor, l int, q int64) int64 {
 	return lev.Pos.First + max(lo, 0)
 }
 
-// maxMiss is the largest accepted distance in bytes between a cut and its ideal position. If half
-// the size of a part is smaller, it is the limit instead, because otherwise the next cut could come
-// before this one.
+// maxMiss is the largest distance in bytes between a cut and its ideal position with which the
+// search for a cut ends early. If half the size of a part is smaller, it is the limit instead,
+// because otherwise the next cut could come before this one.
 const maxMiss = 1 << 10
 
 // cut returns a position such that about k/n of the tensor's bytes precede it. It is deterministic,

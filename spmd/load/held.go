@@ -73,7 +73,8 @@ func (g *Target) Same(old *store.Blocks) bool {
 // tagHeld is the message tag of blocks that are moved.
 const tagHeld = 0
 
-// overlaps finds which blocks of a target overlap the blocks of a distributed tensor.
+// overlaps finds which blocks of a target overlap the blocks of a distributed tensor. If the target
+// has an ordered axis, it may also find blocks that do not overlap (see orderedRanges).
 type overlaps struct {
 	g      *Target
 	from   *store.Blocks
@@ -93,8 +94,8 @@ func (g *Target) overlaps(from *store.Blocks) *overlaps {
 	return &overlaps{g: g, from: from, ranges: make([][2]int64, n), at: make([]int64, n)}
 }
 
-// of returns the target's blocks that overlap block n, by rank. The slice is reused for the next
-// call.
+// of returns the target's blocks that overlap block n, by rank. With an ordered axis, the result
+// may contain others. The slice is reused for the next call.
 func (x *overlaps) of(n int) []wanted {
 	x.list = x.list[:0]
 	box := x.from.Boxes[n]
@@ -170,7 +171,7 @@ func (x *overlaps) add(k int) {
 }
 
 // receivers yields the ranks that block n is sent to, and for each rank its blocks that overlap
-// block n. The owner of block n is left out.
+// block n (see of). The owner of block n is left out.
 func (x *overlaps) receivers(n int) iter.Seq2[int, []wanted] {
 	return func(yield func(int, []wanted) bool) {
 		list := x.of(n)

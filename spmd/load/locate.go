@@ -34,9 +34,9 @@ func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor,
 	return own, true, err
 }
 
-// canUseKeys reports whether each block can be a view of tensor t that is bounded by two keys. asIs
-// says that the blocks have the format and type of t, alone that only rank 0 has t, and ranks is
-// the number of ranks.
+// canUseKeys reports whether each block can be a view of tensor t that is bounded by two keys. It
+// returns false if one rank has one block. asIs says that the blocks have the format and type of t,
+// alone that only rank 0 has t, and ranks is the number of ranks.
 func (g *Target) canUseKeys(t *tcs.Tensor, asIs, alone bool, ranks int) bool {
 	return asIs && (ranks > 1 && !alone || ranks == 1 && g.Partition.Pieces() > 1) &&
 		g.ViewableBetween(t)
@@ -95,8 +95,8 @@ func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list
 	return list, release, nil
 }
 
-// Findable reports whether keys can be found in a tensor: all its levels must be dense or
-// compressed.
+// Findable reports whether keys can be found in a tensor: it must have a level, and all its levels
+// must be dense or compressed.
 func Findable(t *tcs.Tensor) bool {
 	return len(t.Levels) > 0 && t.Format().IsDenseOrCompressed()
 }

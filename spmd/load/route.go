@@ -24,7 +24,7 @@ type router struct {
 	vals     bool       // values are needed
 	capacity int        // entries that are staged for a block
 	stage    []stage    // by block
-	// the blocks of a batch's entries; -1 if no block contains an entry (off a diagonal)
+	// the blocks of a batch's entries; negative if no block contains an entry (off a diagonal)
 	ids   []int32
 	at    []int32 // by entry, the range in one level
 	done  bool

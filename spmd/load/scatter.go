@@ -354,8 +354,8 @@ func (m joins) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) e
 }
 
 // join distributes the entries to blocks in two passes: the first counts them, and the second fills
-// the blocks. It returns coo.ErrUnordered, at every rank, if entries are not in order or occur
-// twice.
+// the blocks. It returns coo.ErrUnordered, at every rank, if entries are not in order, or if
+// coordinates repeat in blocks that must not keep repeats.
 func (s *scatterer) join() (map[plan.Block]*tcs.Tensor, error) {
 	parts, err := s.count()
 	if err != nil {

@@ -101,8 +101,8 @@ func (s *Source) ready() error {
 	return tcsfile.Verify(t)
 }
 
-// agree does the same as Agree for an error that occurred while a view was made. If files are
-// checked, it finds the error that a single reader would report (firstFault).
+// agree does the same as Agree for an error that occurred while keys were found or a view was made.
+// If files are checked, it finds the error that a single reader would report (firstFault).
 func (s *Source) agree(c comm.Comm, err error) error {
 	if s.Check {
 		return firstFault(c, s.Tensor, err)

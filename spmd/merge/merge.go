@@ -140,7 +140,7 @@ func (t *tree) replay() error {
 }
 
 // run returns how many of the winner's next entries come before the entries of all other leaves,
-// but at most `most`.
+// but at most `most`. For a tensor without modes it may return 1 instead.
 func (t *tree) run(most int) int {
 	w := t.winner
 	next := -1 // the runner-up: it lost a match to the winner itself

@@ -44,8 +44,8 @@ func (j *Job) noteMachine(ranks int) {
 }
 
 // noteDense prints a note if the result is dense by default and a sparse format would be far
-// smaller. It prints nothing if the result is written only to files that list all coordinates
-// anyway.
+// smaller. It prints nothing if there are outputs, and all of them write the result to files that
+// list all coordinates anyway.
 func (j *Job) noteDense() {
 	filled := func(o output.Output) bool {
 		f, err := convert.FormatOf(o.File)

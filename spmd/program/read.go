@@ -158,8 +158,8 @@ func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
 	return whole, nil
 }
 
-// loosen records that the caller got the tensor's own memory and may change its values. No copy of
-// the values is kept on a device from then on.
+// loosen records that the caller may have got the tensor's own memory and may change its values. No
+// copy of the values is kept on a device from then on.
 func (p *Program) loosen(t *programTensor) {
 	t.held.Loose = true
 	t.forget()

@@ -125,8 +125,8 @@ func (s *Statement) canOverwriteOld(t *programTensor) bool {
 }
 
 // hasFinalStorage reports whether the tensor t, which the result replaces, already has the result's
-// format, type and sizes, and its memory was allocated by a statement. It returns false if
-// Options.Fresh is set.
+// format, type and sizes, and its memory may be overwritten (programTensor.ours). It returns false
+// if Options.Fresh is set.
 func (s *Statement) hasFinalStorage(t *programTensor) bool {
 	if !t.ours || t.held == nil || !t.held.AsIs || s.p.o.Fresh {
 		return false

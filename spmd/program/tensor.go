@@ -27,7 +27,7 @@ type programTensor struct {
 
 	held    *input.Held
 	version int64        // changes whenever the values change
-	ours    bool         // a statement made its memory
+	ours    bool         // statements may overwrite its memory
 	lent    bool         // other ranks of this process may still read its blocks
 	memory  place.Memory // memory that its placement names
 	broken  string       // the statement that failed while it wrote the tensor; or ""
@@ -166,8 +166,8 @@ func (t *programTensor) unhold() {
 }
 
 // keep keeps the blocks in the memory of the unit that runs leaves (a device), from one statement
-// to the next. Their values change only if a statement with one rank overwrites them; other
-// statements make blocks of their own.
+// to the next, unless the tensor is loose or its placement names the host's memory. Their values
+// change only if a statement overwrites them; other statements make blocks of their own.
 func (t *programTensor) keep() {
 	if t.held.Loose {
 		return

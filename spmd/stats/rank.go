@@ -14,7 +14,7 @@ import (
 // Rank is the statistics of one rank, which it sends to rank 0.
 type Rank struct {
 	Host                     string // set by Gather
-	Sent, Received, Messages int64  // payload of the last repeat
+	Sent, Received, Messages int64  // payload of the last repeat, or of a program so far
 	PeakRSS                  int64
 	Nonzeros                 int64 // entries of the largest operand that the rank's steps read
 	Load, Compile            float64
@@ -23,7 +23,7 @@ type Rank struct {
 	Work                     tune.Work // work of the leaves of one run
 	Estimated                bool      // the operations of Work are estimated
 	Allocated                int64
-	Parts                    []comm.Counters // traffic of each statement of a job file
+	Parts                    []comm.Counters // traffic of statements, and of places in job files
 	Compute                  []float64       // time of each run of a whole job file
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // maxSkew is the largest share of the entries, as a multiple of the mean share, that a rank may
-// hold if each rank writes its own blocks.
+// hold if each rank writes its own blocks. It does not apply to small results (smallResult).
 const maxSkew = 2
 
 // concat writes a .tcs file whose arrays are the concatenated arrays of the blocks.
@@ -186,8 +186,8 @@ func (x *concat) array(sec tcs.Section, a tcs.Array, start, shift int64) (coo.Fi
 }
 
 // shifted returns an array with the given elements, each increased by shift. Its elements are width
-// bytes wide and are stored in the memory of buf. shifted must not be used for crd arrays, where -1
-// marks padding.
+// bytes wide and are stored in the memory of buf. For crd arrays, where -1 marks padding, shift
+// must be 0.
 func shifted(buf []int64, array tcs.Array, width uint8, shift int64) tcs.Array {
 	out := tcs.Of(buf)
 	out.Width, out.Len = width, array.Len

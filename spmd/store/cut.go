@@ -21,8 +21,9 @@ const (
 
 // cutPoints returns coordinates, by level, that cut the entries of all runs at all ranks into parts
 // of about equal counts. Each cut is the lower bound of a part; the first part has none. Entries
-// with equal coordinates stay together. samples is the number of samples for each part. The cuts
-// are the same at every rank. Every rank must call it.
+// with equal coordinates stay together. samples is the smallest number of samples for each part,
+// unless maxSamples allows only fewer. The cuts are the same at every rank. Every rank must call
+// it.
 func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]int64, error) {
 	sum := []int64{0, int64(len(runs))}
 	for _, r := range runs {
@@ -89,7 +90,7 @@ func cutRows(c comm.Comm, runs []*run, f *frame, parts int) ([]int64, error) {
 }
 
 // bounds returns where the cuts divide each run: part k of run r has the entries [b[r][k],
-// b[r][k+1]). If there are fewer cuts than parts, the last parts are empty.
+// b[r][k+1]). If there are fewer than parts-1 cuts, the last parts are empty.
 func bounds(runs []*run, cuts [][]int64, parts int) [][]int64 {
 	list := make([][]int64, len(runs))
 	for i, r := range runs {

@@ -21,7 +21,8 @@ const (
 	commandEnd   = 0
 	commandAgain = 1
 
-	// maxBatch and minBatch bound the number of entries of a message.
+	// maxBatch and minBatch bound the number of entries that a message has room for, unless the
+	// stream is shorter.
 	maxBatch = 1 << 15
 	minBatch = 64
 )

@@ -51,7 +51,8 @@ func (x *rows) count() error {
 	return nil
 }
 
-// nodesOf counts the nodes of a window's keys by level, and stores the window's first and last key.
+// nodesOf counts the nodes of a window's keys by level, and stores the window's first and last key,
+// each plus 1. It stores nothing if there are no keys.
 func (x *rows) nodesOf(found []int64, keys []int64) {
 	if len(keys) == 0 {
 		return

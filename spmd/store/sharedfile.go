@@ -18,7 +18,7 @@ type sharedFile struct {
 	c       comm.Comm
 	file    *outfile.File // at rank 0 only
 	handle  outfile.Handle
-	part    *outfile.Writer // the open file; in ordered mode nil unless it is this rank's turn
+	part    *outfile.Writer // the open file; in ordered mode only in the rank's turn and at the end
 	ordered bool
 }
 

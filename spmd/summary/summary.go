@@ -31,8 +31,8 @@ func Describe(name string, t *tcs.Tensor) string {
 		t.Header.Type, tensor.Count(Entries(t), "entry"))
 }
 
-// Of returns a line that describes a result which is not written to a file: Describe's line and,
-// unless the result is a scalar, the sum of its values.
+// Of returns a line that describes a result: Describe's line and, unless the result is a scalar,
+// the sum of its values.
 func Of(name string, t *tcs.Tensor) string {
 	if t.Order() == 0 {
 		return Describe(name, t)

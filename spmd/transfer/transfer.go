@@ -32,8 +32,8 @@ type Like struct {
 	Layout tensor.Layout
 }
 
-// Alloc allocates the memory for a block that is received: bytes of undefined contents, aligned to
-// tcs.Align. The caller owns one reference.
+// Alloc allocates the memory for a block that is received or copied: bytes of undefined contents,
+// aligned to tcs.Align. The caller owns one reference.
 type Alloc func(bytes int64, what string) (*tcs.Memory, error)
 
 // Pages returns an Alloc of new pages that count against limit.

@@ -104,7 +104,7 @@ func describe(a signature.Arg) string {
 	return text
 }
 
-// levelsText returns a format as users write it.
+// levelsText returns a format as users write it, or a description if it has no levels.
 func levelsText(f tensor.Format) string {
 	if len(f.Levels) == 0 {
 		return "none (a scalar: one value)"
@@ -117,7 +117,8 @@ const run = `// Run computes %[1]s
 func Run(n Sizes, in Operands, threads int) (%[5]s, error) {
 `
 
-// functions prints Run and RunInto.
+// functions prints Run. It also prints RunInto, unless the leaf makes level arrays for its result
+// and the package has no leaf that computes values alone.
 func (s *source) functions() {
 	left, r := s.sig.Args[0], s.sig.Result
 	levels := levelsText(left.Format)
@@ -183,7 +184,8 @@ func (s *source) positions() string {
 	return b.String()
 }
 
-// entries returns operand.Entries as a Go expression.
+// entries returns operand.Entries as a Go expression. If the statement has a +=, the expression
+// also adds the number of its old values.
 func (s *source) entries() string {
 	vars := map[string]int{}
 	for k, v := range s.sig.Vars {

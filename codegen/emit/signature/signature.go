@@ -56,7 +56,7 @@ type Level struct {
 	Var      int   // index in Vars of the variable whose coordinates it has
 	Pos, Crd uint8 // bytes of an element; 0 if the level does not have the array
 	// Order says how the coordinates of this level and of the singletons below it are sorted. It is
-	// set for a level with coordinates that has a pos array or is the outermost level.
+	// set for a level that has a pos array.
 	Order Order
 }
 
@@ -64,8 +64,9 @@ type Level struct {
 // level with segments together with the singletons below it.
 type Order struct {
 	End int // the level after the chain, or 0 if no chain begins here
-	// Unique is the first level of the chain that does not repeat coordinates. Two neighbouring
-	// entries differ in this level or in one above it.
+	// Unique is the first level of the chain that does not repeat coordinates, or the last level if
+	// all may repeat them. Two neighbouring entries differ in this level or in one above it, unless
+	// Repeats is true.
 	Unique int
 	// Repeats is true if neighbours may be equal in all levels.
 	Repeats bool

@@ -1,5 +1,5 @@
-// Package irtest has hand-written leaves that together contain every node of the IR, with inputs.
-// Tests of the packages that print, parse, run and compile leaves use them.
+// Package irtest has hand-written leaves that together contain every node of the IR except Call and
+// SpMM, with inputs. Tests of the packages that print, parse, run and compile leaves use them.
 package irtest
 
 import (

@@ -31,7 +31,7 @@ type op struct {
 type waiter chan struct{}
 
 // pair is a long message whose send and receive have been matched. Either side may copy the data.
-// The side that sets claim first does so.
+// The side that sets claim first does so. Release sets claim in order to cancel both sides.
 type pair struct {
 	send, recv *op
 	claim      atomic.Bool

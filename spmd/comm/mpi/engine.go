@@ -79,9 +79,9 @@ func (w *Wrapper) load() (*engine, error) {
 	return &engine{api: api, calls: make(chan func())}, nil
 }
 
-// file writes the wrapper to a file that the loader can open. This is an anonymous file, or, on
-// systems that forbid executing anonymous files, a file in a private folder. done removes the
-// folder.
+// file writes the wrapper to a file that the loader can open. This is an anonymous file. If it
+// cannot be made, for example on a system that forbids executing anonymous files, this is a file in
+// a private folder. done removes the folder.
 func (w *Wrapper) file() (path string, done func(), err error) {
 	fd, err := unix.MemfdCreate("distaff-mpi", unix.MFD_CLOEXEC|unix.MFD_EXEC)
 	if err == unix.EINVAL { // a kernel before 6.3
@@ -112,7 +112,7 @@ func (w *Wrapper) file() (path string, done func(), err error) {
 // by the name of this file's descriptor.
 var kept *os.File
 
-// funneled is set by tests: one thread then makes all calls.
+// funneled is set by tests. MPI is then called as if it let only one thread call.
 var funneled bool
 
 // do runs f on a thread that may call MPI.

@@ -8,7 +8,7 @@ import (
 
 // Launcher is the program that started this process as one of several ranks.
 type Launcher struct {
-	Kind string // for messages, such as "mpirun of Open MPI"
+	Kind string // such as "mpirun of Open MPI"; it begins with "srun" if srun is the launcher
 	// Family is the MPI that the launcher serves: "openmpi", or "mpich" for MPICH and its
 	// relatives. It is "" if the launcher does not say.
 	Family    string
@@ -90,7 +90,7 @@ func (e *LaunchError) Error() string { return e.Text }
 func (e *LaunchError) ExitCode() int { return 1 }
 
 // singletonsError returns the error of a job for which MPI reports another number of ranks than the
-// launcher, usually one.
+// launcher, usually one. For a launcher that is Bare, Prepare calls it before MPI is open.
 func (l Launcher) singletonsError(size int, library string) error {
 	if l.Bare {
 		return &LaunchError{fmt.Sprintf(

@@ -29,7 +29,7 @@ const (
 	ctlFail   = "fail"   // to rank 0: this rank has failed
 	ctlCancel = "cancel" // to all ranks: the job fails with this failure
 	ctlDone   = "done"   // to rank 0: this rank has cleaned up
-	ctlEnd    = "end"    // to rank 0: this rank's function has returned without a failure
+	ctlEnd    = "end"    // to rank 0: this rank's function has returned nil or an agreed failure
 	ctlBye    = "bye"    // to all ranks: the functions of all ranks have returned
 	ctlExit   = "exit"   // to all ranks: all have cleaned up, and each must exit
 	ctlAlive  = "alive"  // to the previous node: the first rank of this node lives

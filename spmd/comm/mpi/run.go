@@ -29,7 +29,8 @@ type Options struct {
 	// how waits poll, and which notes Info has.
 	Threads int
 	// OnFail is called with the failure that ends the job, in the one process that prints it.
-	// Usually that is the rank that failed. The default prints to standard error.
+	// Usually that is the rank that failed. Ranks that get no answer from rank 0 after a failure
+	// call OnFail too. The default prints to standard error.
 	OnFail func(error)
 	// Note is called with a line that the user should read although nothing failed.
 	Note func(string)

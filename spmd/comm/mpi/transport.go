@@ -167,8 +167,9 @@ func (t *transport) ended(o *op) {
 // parts, and need a call for every few parts.
 const large = 1 << 20
 
-// pollTime returns how long, in nanoseconds, one call polls MPI. It is more than 0 while large
-// messages are under way, because some MPIs move them in parts and need a call for every few parts.
+// pollTime returns how long, in nanoseconds, one call polls MPI. It is more than 0 while the
+// messages under way have many bytes in total (large), because some MPIs move large messages in
+// parts and need a call for every few parts.
 func (t *transport) pollTime() int64 {
 	if t.bytes.Load() >= large {
 		return 40_000
@@ -210,8 +211,8 @@ func (t *transport) progress(quit <-chan struct{}) {
 }
 
 // Park waits until one of the operations may be done. It polls MPI: at first without pause, and
-// then with growing pauses. If the rank has a core of its own and large messages are under way,
-// Park never pauses. If ranks share cores, Park pauses from the beginning. It does so too while a
+// then with growing pauses. If ranks do not share cores and many bytes (large) are under way,
+// Park does not pause. If ranks share cores, Park pauses from the beginning. It does so too while a
 // leaf of this rank is running, because the leaf needs the core.
 func (t *transport) Park(ops []comm.Pending) error {
 	rs := make([]int64, len(ops))

@@ -22,9 +22,8 @@ import (
 // MPICH and srun let them wait forever. Therefore the failing rank tells its launcher to end the
 // job.
 
-// linger is how long a rank other than 0 waits before it reports a failure that happened before MPI
-// was open. Usually all ranks fail in the same way, and by then rank 0 has reported the failure and
-// ended the job.
+// linger is how long a rank other than 0 waits in Refuse before it reports its failure. Usually all
+// ranks fail in the same way, and by then rank 0 has reported the failure and ended the job.
 const linger = 2 * time.Second
 
 // opening is set when this process begins to open MPI.
@@ -34,12 +33,13 @@ var opening atomic.Bool
 // after a failure.
 func Opened() bool { return opening.Load() }
 
-// Refuse ends the job after a rank has failed with err before it opened MPI. If several ranks of a
-// node fail in the same way, only one of them reports the failure.
+// Refuse ends the job after a rank has failed with err before MPI was open, or while MPI was opened
+// or closed. If several ranks of a node fail at about the same time, only one of them reports its
+// failure.
 //
 // Refuse reports the failure by calling the function say. The argument is err at rank 0. At any
-// other rank it is an error that also contains the rank's number. Refuse then tells the launcher to
-// end the other ranks. Afterwards the process must exit with the code comm.ExitCode(err).
+// other rank it is an error that also contains the rank's number. Refuse then calls end, so
+// that the other ranks end. Afterwards the process must exit with the code comm.ExitCode(err).
 func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) string,
 	say func(error)) {
 	stop := make(chan os.Signal, 1)
@@ -161,7 +161,7 @@ func endOnSignal() (done func()) {
 
 // watchOpening ends the job if MPI does not open in time. MPI cannot open if a rank has ended
 // before it opened MPI, or if a launched process runs another program. The other ranks then wait in
-// MPI_Init, and launchers do not end them. The caller must call done when MPI is open.
+// MPI_Init, and some launchers do not end them. The caller must call done when MPI is open.
 func (j *Job) watchOpening(ctx context.Context) (done func()) {
 	quit := make(chan struct{})
 	if j.o.Opening < 0 {
