@@ -41,7 +41,7 @@ func chooseGPU(r Request) (*gpuDefault, error) {
 }
 
 // partsOf returns the variables for which a call of a default leaf may compute only a part of the
-// range. These are all variables except r.Exact.
+// range. These are all variables except r.Tensors.Exact.
 func partsOf(r Request) []string {
 	return slices.DeleteFunc(slices.Clone(newStatement(&r).normal.Vars),
 		func(v string) bool { return slices.Contains(r.Tensors.Exact, v) })

@@ -140,8 +140,9 @@ func (f *Facts) TermsAdded(producer cin.Stmt, t *cin.Access) (n float64, ok bool
 }
 
 // KeysFrom returns the only sparse operand of producer, if the keys of workspace t come from this
-// operand's entries. producer must visit all of these entries, and each entry must give at most one
-// key. Otherwise KeysFrom returns nil. keys lists the variables of a key.
+// operand's entries. producer must visit all of these entries without running on threads, and each
+// entry must give at most one key. Otherwise KeysFrom returns nil. keys lists the variables of a
+// key.
 func (f *Facts) KeysFrom(producer cin.Stmt, t *cin.Access, keys []string) *cin.Access {
 	if cin.Threaded(producer) {
 		return nil

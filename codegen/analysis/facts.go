@@ -60,9 +60,10 @@ func NewFor(p *Problem, stmt cin.Stmt) *Facts {
 	return f
 }
 
-// size sets the size of each variable that a precompute command introduced for a workspace. The
-// size equals the size of the original variable. If the new variable runs over a tile of positions,
-// its size is the largest number of positions in a tile.
+// size sets the sizes of variables that precompute commands introduced for workspaces. The size
+// equals the size of the original variable. If the new variable runs over a tile of positions, its
+// size is the largest number of positions in a tile. A new variable gets no size if it is only
+// another name of a derived variable of the consumer.
 func (f *Facts) size() {
 	p := *f.Problem
 	p.Sizes = maps.Clone(p.Sizes)
@@ -150,7 +151,7 @@ func Outermost(s cin.Stmt) (out []*cin.Forall) {
 	return out
 }
 
-// operand is the access of a statement that reads a tensor, together with the tensor. vars has the
+// Operand is the access of a statement that reads a tensor, together with the tensor. Vars has the
 // variables of the tensor's storage levels.
 type Operand struct {
 	Key    string
@@ -176,8 +177,8 @@ func (f *Facts) Parallel() []*cin.Forall {
 		func(l *cin.Forall) bool { return l.Unit != cin.CPUThread })
 }
 
-// Access returns the access that text names. text is a tensor's name, or an access if the tensor
-// has several.
+// Access returns the access that text names. text is a tensor's name or an access. It must be an
+// access if the tensor has several.
 func (f *Facts) Access(text string) (*cin.Access, *Tensor, error) {
 	found := slices.DeleteFunc(f.Operands(f.Stmt),
 		func(x *Operand) bool { return x.Tensor.Name != text && x.Key != text })

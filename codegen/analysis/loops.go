@@ -105,7 +105,7 @@ func (f *Facts) Underived(vars []string) []string {
 }
 
 // IsDerived reports whether v is a loop variable that the schedule derived from variables of the
-// statement, for example by split. One run of a loop over v then visits only some of the
+// statement, for example by split. One run of a loop over v may then visit only some of the
 // coordinates of the original variables.
 func (f *Facts) IsDerived(v string) bool {
 	c, _ := f.Component(v)

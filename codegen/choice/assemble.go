@@ -10,7 +10,7 @@ import (
 
 // Assemble is the choice of how a result with compressed levels of its own is built.
 // assemble(T,Append) appends entries in order to memory that grows. Each chunk of a parallel loop
-// builds its own piece, and the pieces are joined at the end. assemble(T,Insert) makes two passes:
+// builds its own piece, and the pieces are joined in order. assemble(T,Insert) makes two passes:
 // the first counts the coordinates, and after a prefix sum of the counts the second writes the
 // coordinates to their places. With Insert no memory grows and nothing is joined. However, the code
 // that finds coordinates runs twice.

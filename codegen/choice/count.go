@@ -34,10 +34,11 @@ func followCount(f *analysis.Facts, v *strategy.Value, o Order) error {
 	return nil
 }
 
-// These constants decide which trip counts become constants in the leaf. A trip count becomes a
-// constant if it is at least shortest and does not exceed a limit. The limit is longestSummed for a
-// variable that is summed. It is longestKept for a variable of the result in a statement that sums,
-// because the rows of the result then stay in registers. On a GPU the limit is longest.
+// These constants decide which trip counts become constants in the leaf by default. A trip count
+// becomes a constant only if it is at least shortest and does not exceed a limit. The limit is
+// longestSummed for a variable that is summed. It is longestKept for a variable of the result in a
+// statement that sums, because the rows of the result then stay in registers. On a GPU the limit is
+// longest.
 //
 // Up to these limits, a constant trip count was measured to save a tenth of the leaf's time. The C
 // compiler then unrolls the loop and needs no code for the rest of a row. All other sizes are

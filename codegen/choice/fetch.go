@@ -160,9 +160,9 @@ func lines(n int64, t tensor.Type) int64 {
 	return (min(n, prefetchLines*line) + line - 1) / line
 }
 
-// mappedFetch returns how the blocks of values of a Mapped result are prefetched: like rows that do
-// not stay in a core's caches. Blocks that are shorter than a cache line are not prefetched. They
-// are far from one another in memory, so most of each prefetched line would be unused.
+// mappedFetch returns how the blocks of values of a Mapped result are prefetched. Blocks that are
+// shorter than a cache line are not prefetched. They are far from one another in memory, so most of
+// each prefetched line would be unused.
 func mappedFetch(f *analysis.Facts) (p strategy.Prefetch) {
 	n := int64(1)
 	for _, v := range f.Vars[f.LastCompressed+1:] {
@@ -178,10 +178,10 @@ func mappedFetch(f *analysis.Facts) (p strategy.Prefetch) {
 	return p
 }
 
-// eachSelectedRow calls fn for each tensor whose last two levels are dense: for operands, and for a
-// result without sparse levels. A row consists of the values along the last level. v is the
-// variable of the level above, which selects a row. row is the number of values in a row, and bytes
-// is the size of all rows together.
+// eachSelectedRow calls fn for each access whose last two levels are dense and have different
+// variables: for operands, and for a result without sparse levels. A row consists of the values
+// along the last level. v is the variable of the level above, which selects a row. row is the
+// number of values in a row, and bytes is the size of all rows along v together.
 func eachSelectedRow(f *analysis.Facts,
 	fn func(a *cin.Access, t *analysis.Tensor, v string, row int64, bytes float64)) {
 	list := f.Operands(f.Stmt)
@@ -202,8 +202,8 @@ func eachSelectedRow(f *analysis.Facts,
 // farRows returns the instructions to prefetch rows: rows of operands that do not stay in the
 // caches, rows of a result that are added to out of order, rows that are read in order around other
 // prefetched rows (rowsBetween), and rows of sparse matrices that another operand selects. A row of
-// the first two kinds is not prefetched if a coordinate of the outermost level selects it, because
-// such rows are read in order and rarely.
+// the first two kinds is not prefetched if a coordinate of the outermost of several levels selects
+// it, because such rows are read in order and rarely.
 func farRows(f *analysis.Facts) (out []Chosen) {
 	values, farWhy := f.Problem.Target.Forms.Of(forms.FarRows)
 	lastLevel, lastLevelWhy := f.Problem.Target.Forms.Of(forms.LastLevelRows)
@@ -285,9 +285,9 @@ func enclosesPrefetch(f *analysis.Facts, v string, fetched []Chosen) (found bool
 	return found
 }
 
-// perCoordinate returns the average number of entries for each coordinate of v in an operand. The
-// outermost level of the operand must store every coordinate of v. If several operands qualify, the
-// operand with the most entries counts. If none does, the result is 0.
+// perCoordinate returns the average number of entries for each coordinate of v in an operand that
+// is not dense. Its outermost level must store every coordinate of v. If several operands qualify,
+// the operand with the most entries counts. If none does, the result is 0.
 func perCoordinate(f *analysis.Facts, v string) (n float64) {
 	for _, x := range f.Operands(f.Stmt) {
 		if t := x.Tensor; !t.Format.AllDense() && t.Kind(0).CanLocate() && x.Vars[0] == v && t.NNZ > 0 {

@@ -43,8 +43,8 @@ const (
 
 // searches returns an error if a loop cannot search for the coordinates that operands have in
 // common. It checks the loops that the instruction o of Gallop has marked. A loop cannot search if
-// it visits coordinates that not all operands have, if it computes its coordinates, or if a level
-// is padded or has repeated coordinates.
+// it visits coordinates that not all operands have, or if it computes its coordinates. A loop over
+// several operands also cannot search if a level is padded or has repeated coordinates.
 func searches(f *analysis.Facts, o Order) (err error) {
 	if o.Word != gallop {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"distaff/codegen/cin"
 )
 
-// counts returns an error if the iterations of the loop would race. It is called for a loop on a
+// counts returns an error if the loop has another race strategy than NoRaces or IgnoreRaces, or if
+// it or a loop around it is not over the result's outermost variable. It is called for a loop on a
 // GPU unit that writes a result in two passes: the rows of the result are first counted and then
 // written.
 func (u onUnit) counts(target *cin.Access) error {

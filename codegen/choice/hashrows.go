@@ -12,8 +12,8 @@ import (
 // key is inserted.
 const maxHashRow = 1 << 16
 
-// hashTable returns the form of a hash table for workspace t, which producer fills. If t is filled
-// everywhere along some of its last variables, each key has a row of values along these variables.
+// hashTable returns the form of a hash table for workspace t, which producer fills. If rowVars
+// allows it, each key has a row of values along the last variables of t.
 func hashTable(f *analysis.Facts, producer cin.Stmt, t *cin.Access) strategy.Form {
 	form := strategy.Form{Kind: strategy.HashTable, Dense: rowVars(f, producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]

@@ -15,7 +15,9 @@ import (
 //   - If a schedule makes workspaces or variables, a bitmap becomes a list with marks.
 //   - If the values of a workspace come in the order of their coordinates, it is a list.
 //   - If a workspace is filled only once, outside of all loops, and at many of its places, it has
-//     marks (mayUseMarks). This rule is not used if a schedule makes workspaces or variables.
+//     marks (mayUseMarks). This rule is not used if a schedule makes workspaces or variables. It is
+//     also not used if the values come in order, unless each entry is the sum of many values
+//     (IsSummed).
 //   - If a small workspace is always filled everywhere or nowhere, it is an array. If there is no
 //     schedule, this rule does not apply to a workspace that is only copied to the result.
 //   - If a schedule makes a tile of positions, a workspace over the tile has a place for each
@@ -81,9 +83,9 @@ func piecesInOrder(f *analysis.Facts, producer cin.Stmt, t *cin.Access) (ok, onc
 }
 
 // inOrder reports two facts. ok is true if s adds to workspace t in the lexicographic order of t's
-// variables. once is true if s also adds only once to each coordinate. For ok, the outermost loops
-// of s must determine t's variables one after another in t's order, and no loop of s may run on
-// threads.
+// variables. For ok, the outermost loops of s must determine t's variables one after another in t's
+// order, and no loop of s may run on threads. once is true if these loops contain only an
+// assignment, so that s adds only once to each coordinate.
 func inOrder(f *analysis.Facts, s cin.Stmt, t *cin.Access) (ok, once bool) {
 	left := cin.Target(s).Vars
 	if cin.Threaded(s) {
@@ -178,10 +180,10 @@ func uniformAlong(f *analysis.Facts, s cin.Stmt, t *cin.Access, mode int) bool {
 	return uniformIn(f, s, t.Name, producers, func(a *cin.Assign) string { return a.LHS.Vars[mode] })
 }
 
-// uniformIn reports whether each assignment in s to the workspace called name is uniform along a
+// uniformIn reports whether each assignment in s to the temporary called name is uniform along a
 // variable: the assigned expression has a value at all coordinates of the variable or at none. The
 // variable may differ between the assignments; the function variable returns it for an assignment.
-// producers has the workspaces that are filled inside the statement, with the loops around each.
+// producers has the temporaries that the statement computes, with the loops around each.
 func uniformIn(f *analysis.Facts, s cin.Stmt, name string, producers map[string]produced,
 	variable func(*cin.Assign) string) bool {
 	ok := true

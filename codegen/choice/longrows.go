@@ -23,9 +23,8 @@ var LongRows = &Choice{
 	Follow:  followLongRows,
 }
 
-// followLongRows changes how loops on threads handle the long rows of an operand. If no loop that o
-// names is cut into chunks of equal work, it changes nothing and returns nil, because no thread
-// then waits for a long row.
+// followLongRows changes how loops on threads handle the long rows of an operand. If threadLoops
+// finds none of the loops that o names, it changes nothing and returns nil.
 func followLongRows(f *analysis.Facts, v *strategy.Value, o Order) error {
 	a, _, err := f.Access(o.Name)
 	if err != nil {
@@ -135,8 +134,10 @@ func separateRows(f *analysis.Facts, l *cin.Forall, n int64, pays worth) strateg
 const longRowParts = 16
 
 // rowParts returns how a long row of l is divided among the threads. If a sum runs along the row,
-// each part has a partial sum, and the number of parts is fixed. If the result shares the pattern
-// of an operand, no sum runs along the row, so the row may be divided into any number of chunks.
+// each part has a partial sum, and the number of parts does not depend on the threads. The row is
+// not divided if l is not over the result's outermost variable and partial results are not
+// worthwhile. If the result shares the pattern of an operand, no sum runs along the row, so the row
+// may be divided into any number of chunks.
 func rowParts(f *analysis.Facts, l *cin.Forall) cin.Cut {
 	switch _, scalar := l.Body.(*cin.Where); {
 	case f.IsSparse():

@@ -82,10 +82,11 @@ func floatSums(f *analysis.Facts, fn func(v string, s *cin.Assign)) {
 	})
 }
 
-// defaultMerges returns the instructions for merge loops whose bodies are sums of floats. Each term
-// depends on one operand. Which terms are present depends on the data, so a branch would often be
-// mispredicted. Therefore all terms are computed, and an absent term is replaced by a number that
-// does not change a sum. windowed may choose windows for loops over long segments.
+// defaultMerges returns the instructions for loops whose bodies are sums of floats. They matter in
+// merge loops where each term depends on one operand. Which terms are present depends on the data,
+// so a branch would often be mispredicted. Therefore all terms are computed, and an absent term is
+// replaced by a number that does not change a sum. windowed may choose windows for loops over long
+// segments.
 func defaultMerges(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
 	how := map[string]Chosen{}
 	floatSums(f, func(v string, s *cin.Assign) {

@@ -9,7 +9,8 @@ import (
 )
 
 // Nontemporal is the choice to store values of the result past the caches: nontemporal(T). It
-// applies to loops in vector lanes that write each value once.
+// applies to loops in vector lanes that write each value once. In a Mapped result it applies to
+// rows that are summed in tiles, when they are first written.
 var Nontemporal = &Choice{
 	Name:    "nontemporal",
 	Params:  []Param{{Kind: ResultParam, Name: "T"}},
@@ -32,7 +33,7 @@ var Nontemporal = &Choice{
 const leastLines = 8
 
 // defaultNontemporal returns the instruction to store values of the result past the caches. The
-// values must be written once and occupy more than the caches hold. A normal store to a line that
+// values must occupy more than the caches hold. A normal store to a line that
 // is in no cache first reads the line, although all of it is overwritten, and evicts something that
 // may be read again.
 func defaultNontemporal(f *analysis.Facts, v *strategy.Value) []Chosen {
@@ -56,7 +57,8 @@ func defaultNontemporal(f *analysis.Facts, v *strategy.Value) []Chosen {
 			cin.Target(f.Stmt).Key(), size(bytes), size(cached), once)}}
 }
 
-// resultValues returns the number of the result's values, or 0 if it is not known.
+// resultValues returns the number of the result's values, or 0 if it is not known. In a Mapped
+// result it counts only the values at the positions of the operand that Problem.Share names.
 func resultValues(f *analysis.Facts) float64 {
 	n := 1.0
 	if f.IsSparse() {
@@ -71,9 +73,9 @@ func resultValues(f *analysis.Facts) float64 {
 	return n
 }
 
-// storesRows returns an error with the reason if the result is not written in rows of consecutive
-// values, each value once. A result in memory that grows, or a result that is added to, is not
-// written in this way.
+// storesRows returns an error with the reason if values of the result cannot be stored past the
+// caches. This is the case if the result has sparse levels and does not share them, or if its last
+// level is not dense.
 func storesRows(f *analysis.Facts) error {
 	key := cin.Target(f.Stmt).Key()
 	switch {

@@ -48,7 +48,7 @@ const (
 type Param struct {
 	Kind     ParamKind
 	Name     string   // in the command's usage
-	Words    []string // of a WordParam or TextParam; Order.Word does not hold a word without others
+	Words    []string // of a WordParam or TextParam; Order.Word lacks the only word of a WordParam
 	Least    int64    // the smallest value of a number
 	Optional bool
 }
@@ -152,8 +152,8 @@ func Number(k int, text string, least int64) (int64, error) {
 	return n, nil
 }
 
-// HasLoop returns nil if s has a loop over the variable v, which argument k of a command names.
-// Otherwise it returns an error for this argument.
+// HasLoop returns nil if s has a loop over the variable v, which argument k of a command names, and
+// no relation in g replaced v. Otherwise it returns an error for this argument.
 func HasLoop(k int, v string, s cin.Stmt, g *provenance.Graph) error {
 	if r := g.ReplacedBy(v); r != nil {
 		return refused(k, "%s no longer exists: it was replaced by %s", v, r)

@@ -101,8 +101,8 @@ func parts(f *analysis.Facts, l *cin.Forall, v string) error {
 	return nil
 }
 
-// ownVar returns the result's outermost variable if the loop directly inside l is over it, so that
-// each thread can sum its own rows. Otherwise it returns "".
+// ownVar returns the result's outermost variable if each thread can run l for its own rows of the
+// result (ownRows). Otherwise it returns "".
 func ownVar(f *analysis.Facts, l *cin.Forall) string {
 	if ownRows(f, l) {
 		return f.Vars[0]

@@ -126,7 +126,7 @@ func matrices(f *analysis.Facts, v *strategy.Value, sums []*cin.Assign) (err err
 	return err
 }
 
-// isGemm reports whether s consists of the loops of one matrix product.
+// isGemm reports whether s consists of the loops of one matrix product of the default strategy.
 func isGemm(f *analysis.Facts, s cin.Stmt) bool {
 	return slices.ContainsFunc(f.Problem.Products,
 		func(p analysis.Product) bool { return loopsAround(f, s, p.Vars) != nil })

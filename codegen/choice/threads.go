@@ -424,8 +424,8 @@ func ownRows(f *analysis.Facts, l *cin.Forall) bool {
 }
 
 // longSegments reports whether the segments that the loop inside l visits have at least minSegment
-// entries on average, so that they can be divided among threads. It returns true if the counts are
-// not known.
+// entries on average, so that they can be divided among threads. If the counts are not known, it
+// assumes that the segments are long enough.
 func longSegments(f *analysis.Facts, l *cin.Forall) bool {
 	inner := l.Body.(*cin.Forall)
 	for _, x := range f.Operands(inner.Body) {
@@ -465,8 +465,9 @@ func orderedCut(f *analysis.Facts, l *cin.Forall) cin.Cut {
 }
 
 // chunkWork returns the smallest work of a chunk of loop l, in entries of the operand d. If l has
-// workspaces, a chunk must add about one value for each place of the last of them, because each
-// chunk clears all places. The result for such a loop is rounded to a power of two. It is a
+// workspaces, a chunk must add about Target.ChunkWork values to the last of them, or more if the
+// first variable of this workspace has more coordinates: one value for each. The reason is that
+// each chunk clears the workspace. The result for such a loop is rounded to a power of two. It is a
 // constant in the leaf, so operands of similar density get the same leaf, which is compiled only
 // once.
 func chunkWork(f *analysis.Facts, l *cin.Forall, d *analysis.Operand) int64 {

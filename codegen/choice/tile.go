@@ -170,7 +170,7 @@ func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 		!repeatsTemporary(s, t.v)
 }
 
-// holdsGemm reports whether s contains loops that run as a matrix product.
+// holdsGemm reports whether s contains loops that the default strategy runs as a matrix product.
 func holdsGemm(f *analysis.Facts, s cin.Stmt) (found bool) {
 	cin.Walk(s, func(s cin.Stmt) { found = found || isGemm(f, s) })
 	return found

@@ -81,7 +81,7 @@ func runOn(f *analysis.Facts, v string, u onUnit, chunk int64) (cin.Stmt, error)
 	}), nil
 }
 
-// check returns an error if running the loop on its unit could give a wrong result.
+// check returns an error if the loop cannot run on its unit with its race strategy.
 func (u onUnit) check() error {
 	f, l := u.facts, u.loop
 	outer, temps := cin.Around(f.Body, l)
@@ -164,8 +164,8 @@ func (u onUnit) ofOnePlace(target *cin.Access) bool {
 	return !slices.ContainsFunc(target.Vars, func(v string) bool { return !u.facts.IsKnown(v, vars) })
 }
 
-// races returns an error if the race strategy of the loop does not make it safe. It is called for a
-// loop whose iterations may write to the same places of the target.
+// races returns an error if the race strategy of the loop does not make it safe, but it accepts
+// IgnoreRaces. It is called for a loop whose iterations may write to the same places of the target.
 func (u onUnit) races(target *cin.Access) error {
 	f, race, v, key := u.facts, u.race, u.loop.Var, target.Key()
 	copies := race == cin.Temporary || race == cin.ParallelReduction
@@ -205,8 +205,8 @@ func (u onUnit) races(target *cin.Access) error {
 	return nil
 }
 
-// addsToTemporary returns an error if the loop, which is inside the producer of temporary t, could
-// give a wrong value of t.
+// addsToTemporary returns an error if the loop, which is inside the producer of temporary t, cannot
+// run on its unit with its race strategy.
 func (u onUnit) addsToTemporary(t *cin.Access) error {
 	v, race, onGPU := u.loop.Var, u.race, u.unit.OnGPU()
 	races, promised := hasRaces(u.facts, u.loop, t), race == cin.NoRaces || race == cin.IgnoreRaces

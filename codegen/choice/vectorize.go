@@ -42,8 +42,8 @@ func followVectorize(f *analysis.Facts, v *strategy.Value, o Order) error {
 	return fmt.Errorf("the level of %s that stores %s must be compressed", a.Key(), o.Loop)
 }
 
-// defaultLanes returns the vectorize commands that apply if the schedule has none: for all loops
-// along contiguous memory, and for loops over long segments of sparse levels.
+// defaultLanes returns the vectorize commands of the default schedule: for all loops along
+// contiguous memory, and for loops over long segments of sparse levels.
 func defaultLanes(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
 	for _, v := range slices.Sorted(slices.Values(cin.LoopVars(f.Stmt))) {
 		out = append(out, Chosen{Order: Order{}.of(v),

@@ -50,10 +50,10 @@ func hasPlaces(f *analysis.Facts, v string) bool {
 	return FitsPlaces(1, float64(f.Problem.Sizes[v]), f.Entries(), 0)
 }
 
-// A Bitmap workspace is used only if a leaf adds on average at least bitmapWork values at each of
-// its places. With fewer values another form is at least as fast, for two reasons: each chunk of
-// the outer loop must first set all places to 0, and a few coordinates are sorted as fast as the
-// bits are read.
+// By default a Bitmap workspace is used only if a leaf adds on average at least bitmapWork values
+// at each of its places. With fewer values another form is at least as fast, for two reasons: each
+// chunk of the outer loop must first set all places to 0, and a few coordinates are sorted as fast
+// as the bits are read.
 const bitmapWork = 16
 
 // An intermediate that is made once, outside of all loops, gets a workspace of kind Marks if at
@@ -142,10 +142,10 @@ func workspaceOf(f *analysis.Facts, t *cin.Access, w *cin.Where) strategy.Space 
 	return strategy.Space{Form: form, Why: why}
 }
 
-// A workspace stores each added value, and sorts and sums them later, only if at most termsEach
-// values are expected per entry. With more values a hash table is cheaper, because it has only one
-// place for all values of an entry. The limit is 4 because sorting a value takes a quarter of the
-// time that it takes to find its place in a hash table larger than the caches.
+// By default a workspace stores each added value, and sorts and sums them later, only if at most
+// termsEach values are expected per entry. With more values a hash table is cheaper, because it has
+// only one place for all values of an entry. The limit is 4 because sorting a value takes a quarter
+// of the time that it takes to find its place in a hash table larger than the caches.
 const termsEach = 4
 
 // If the last variables of a workspace are filled densely, the workspace can be a hash table with a
@@ -177,7 +177,8 @@ func coordinates(f *analysis.Facts, t *cin.Access) string {
 
 // A workspace can store its entries by rows. A row is then found without a search, in an array of
 // the starts of all rows. This is done only if there are at most emptyRows rows per expected entry,
-// because the array is written anew each time that the workspace is filled.
+// because the array is written anew each time that the workspace is filled. A workspace of kind
+// Marks with several variables always stores its entries by rows.
 const emptyRows = 4
 
 // byRows reports whether workspace t should store its entries by rows, so that a row is found
@@ -209,7 +210,7 @@ func eachWorkspace(s cin.Stmt, fn func(t *cin.Access, w *cin.Where)) {
 // The initial capacity of a result is estimated as if the operands' entries were uniformly
 // distributed. Few sparse matrices are uniform, so the capacity is at most maxCapacityFactor times
 // the number of entries of the operands. If the number of the result's entries is known exactly,
-// the capacity has only the limit maxCapacity.
+// maxCapacityFactor is not a limit. The estimate does not raise the capacity above maxCapacity.
 const (
 	maxCapacityFactor = 8
 	maxCapacity       = 1 << 26

@@ -70,10 +70,10 @@ func Workspaces(p *analysis.Problem, v *strategy.Value, threads int) int64 {
 // the pieces. entries is the number of entries of the sparse operands, and threads is the number of
 // threads.
 //
-// sum is true if the result does not have more entries than its operands, as in a sum. Each thread
-// then frees its piece before it starts the next one, so fewer pieces exist at the same time. A
-// single piece may have most of the entries, however. joined therefore also includes memory for all
-// entries.
+// sum is true if the result does not have more entries than its operands, as in a sum. With ordered
+// chunks each thread then frees its piece before it starts the next one, so fewer pieces exist at
+// the same time. A single piece may have most of the entries, however. joined therefore also
+// includes memory for all entries.
 func InitialResult(p *analysis.Problem, v *strategy.Value, entries int64, threads int,
 	sum bool) (kept, joined int64) {
 	if p.Assembly != strategy.Append {

@@ -11,7 +11,7 @@ import (
 // Sizes of the default schedules. They come from Senanayake (2020), appendix A, unless other sizes
 // were measured to be better.
 const (
-	blockThreads = 256  // threads of a block whose threads do not cooperate
+	blockThreads = 256  // threads of a block that is not divided into warps; rows of one that is
 	warpLanes    = 32   // threads of a warp
 	blockWarps   = 16   // warps of a block
 	tileEntries  = 2048 // entries that a block loads before its threads sum rows of them
@@ -19,8 +19,8 @@ const (
 	// perWarp is the number of entries of a warp whose threads run over a dense variable. A.4 has
 	// 16.
 	perWarp = 32
-	// perWarpTree is the number of entries of such a warp if the operand has order 3 or more,
-	// because its slices may be huge. A.8 has 4.
+	// perWarpTree is the number of entries of such a warp in denseInside if the loop runs over
+	// three or more levels, because their slices may be huge. A.8 has 4.
 	perWarpTree   = 128
 	copiedEntries = 4       // entries of a thread that sums nothing
 	scalarTerms   = 8       // terms that a thread sums for a scalar result
@@ -50,8 +50,8 @@ func (s *Shape) Forms() []Form {
 	return out
 }
 
-// lines makes a form from texts. Each text is a command, followed by " # " and its reason. Empty
-// texts are skipped.
+// lines makes a form from s.First and texts. Each text is a command, which may be followed by " # "
+// and its reason. Empty texts are skipped.
 func (s *Shape) lines(texts ...string) Form {
 	var f Form
 	for _, t := range append(slices.Clone(s.First), texts...) {
@@ -294,7 +294,8 @@ func (s *Shape) sumInside(c *positionLoop) Form {
 }
 
 // overLanes returns commands that split a dense variable for the threads of a warp. If its size is
-// known and a multiple of the number of threads, the loop needs no check for its end.
+// known and a multiple of the number of threads, and every call gets its whole range, the loop
+// needs no check for its end.
 func (s *Shape) overLanes(v, tile, thread, why string) []string {
 	n := s.Size(v)
 	if slices.Contains(s.Parts, v) || n%warpLanes != 0 || n == 0 {

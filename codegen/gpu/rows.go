@@ -12,9 +12,10 @@ import (
 // The forms in this file have no loop over positions. They run over places of the result, or over
 // rows.
 
-// dense returns the form for a statement without sparse tensors. Normally one thread computes each
-// element of the result. A whole warp computes each element if two conditions hold: the statement
-// has sums, and the result has either few elements or only one mode.
+// dense returns the form for a statement without sparse tensors. A scalar result has the form of
+// denseScalar. Otherwise one thread computes each element of the result, but a whole warp computes
+// each element if two conditions hold: the statement has sums, and the result has either few
+// elements or only one mode.
 func (s *Shape) dense() Form {
 	var places, sums []string
 	for _, v := range s.loops {
@@ -117,9 +118,10 @@ func (s *Shape) warpPerPlace(texts, places, sums []string) Form {
 			thread))...)
 }
 
-// warpRows returns the form that gives each row of a sparse operand to a warp. It is for statements
-// that add other terms to the sum over the entries of a row. A loop over the positions of several
-// rows cannot compute these terms. The form is schedule A.10 of Senanayake (2020), appendix A.
+// warpRows returns the form that gives each row of a sparse operand to a warp. It also fits
+// statements that add other terms to the sum over the entries of a row. A loop over the positions
+// of several rows cannot compute these terms. The form is schedule A.10 of Senanayake (2020),
+// appendix A.
 func (s *Shape) warpRows() Form {
 	outer, ok := s.Body.(*cin.Forall)
 	if !ok || !s.inResult(outer.Var) || !s.Result.AllDense() {
@@ -233,7 +235,7 @@ func (s *Shape) rowsOf(j *cin.Forall, i string) *cin.Access {
 func (s *Shape) rows() Form { return s.rowsOfThreads(1) }
 
 // tiledRows returns the form that gives each thread several neighbouring coordinates of every
-// outermost loop. It is for loops that go from one stored entry of an operand to the next. The
+// outermost loop. It suits loops that go from one stored entry of an operand to the next. The
 // iterations of such a loop have no numbers, so each thread first searches for its first
 // coordinate. If a thread has several coordinates, it searches only once.
 func (s *Shape) tiledRows() Form { return s.rowsOfThreads(copiedEntries) }

@@ -123,7 +123,7 @@ func (s *Shape) key(a *cin.Access) string {
 	return (&cin.Access{Name: s.userName(a.Name), Vars: a.Vars}).Key()
 }
 
-// userName returns the user's name of an operand.
+// userName returns the user's name of a tensor.
 func (s *Shape) userName(name string) string {
 	name = strings.TrimRight(name, "'")
 	if n := s.Names[name]; n != "" {

@@ -253,10 +253,10 @@ func (t *Traffic) Alike(operand int) iter.Seq[[]int] { return t.flows[operand].A
 // Lanes returns the lanes of an operand: one for its blocks, or one for each part of a block.
 func (t *Traffic) Lanes(operand int) []*Lane { return t.lanes[operand] }
 
-// Sent yields each block, or part of a block, of an operand that some rank sends. With the block it
-// yields two numbers: the sender, and how many times the sender sends the block. If owners send
-// blocks directly (see Direct), this is once for each receiver. Otherwise it is once for each
-// multicast.
+// Sent yields the multicasts of an operand. Each one is a block, or part of a block, and two
+// numbers: the sender, and how many times the sender sends the block in this multicast. If owners
+// send blocks directly (see Direct), this is once for each receiver. Otherwise it is once. A block
+// is yielded several times if it has several multicasts.
 func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 	return func(yield func(Block, [2]int) bool) {
 		for _, l := range t.lanes[operand] {
@@ -273,8 +273,9 @@ func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 	}
 }
 
-// Broadcasts reports for each operand whether one broadcast sends it to every rank: it has a single
-// block with one owner, and every rank reads it.
+// Broadcasts reports for each operand whether one broadcast sends it to every rank: there are
+// several ranks, the operand has a single block with one owner, every rank reads it, and it is
+// neither gathered nor stored in parts.
 func (p *Problem) Broadcasts() []bool {
 	list := make([]bool, len(p.Operands))
 	single := func(o Operand) bool {

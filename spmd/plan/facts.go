@@ -6,8 +6,8 @@ import (
 	"distaff/spmd/partition"
 )
 
-// facts are properties of a plan that depend on the steps and sums of all ranks. Each one is
-// computed when it is first asked for, and kept.
+// facts are properties of a plan that depend on steps and sums. Each one is computed when it is
+// first asked for, and kept. The answer of StaysAt is kept for one rank, the last one.
 type facts struct {
 	steps *int  // see OneStepEach; -1 if some rank has several steps
 	apart *bool // see StepsApart
@@ -72,8 +72,8 @@ func (p *Problem) sumFacts() sumFacts {
 // AddsBlocks reports whether several partial blocks are added to one block of the result.
 func (p *Problem) AddsBlocks() bool { return p.sumFacts().adds }
 
-// MadeByOwners reports whether every block of the result is a single partial block, computed by the
-// rank that owns it.
+// MadeByOwners reports whether every block of the result that steps add to is a single partial
+// block, computed by the rank that owns it.
 func (p *Problem) MadeByOwners() bool { return !p.sumFacts().moved }
 
 // isMoved reports whether the block is the sum of several partial blocks, or is computed by a rank
@@ -81,8 +81,8 @@ func (p *Problem) MadeByOwners() bool { return !p.sumFacts().moved }
 func (s *Sum) isMoved() bool { return len(s.Adds) > 0 || s.Root.Rank != s.Owner }
 
 // StaysAt reports whether the result's blocks of a rank take no part in communication: the rank
-// computes and owns the same blocks, each in one step and one partial block, and no other rank has
-// copies of its blocks. It is false if the result is assembled.
+// owns the blocks that it computes, each in one step and one partial block, and no other rank
+// computes or copies a block that it owns. It is false if the result is assembled.
 func (p *Problem) StaysAt(rank int) bool {
 	if p.facts.stays == nil || p.facts.at != rank {
 		yes := p.Assembled == nil && !slices.ContainsFunc(p.SumsOf(rank),
@@ -113,9 +113,10 @@ func (p *Problem) IsInRankOrder() bool {
 	return len(list) == p.Ranks
 }
 
-// HasOneStepPerBlock reports whether each block of the result is made by a single step, and the
-// operand is cut into the same blocks. The rank of the step must own both blocks. A step can then
-// write the result over the operand's block.
+// HasOneStepPerBlock reports whether no block of the result is made by several steps, and the
+// operand is cut into the same blocks. The rank of the step must own both blocks, and the operand
+// must not be stored in parts or gathered. A step can then write the result over the operand's
+// block.
 func (p *Problem) HasOneStepPerBlock(operand int) bool {
 	o := p.Operands[operand]
 	alike := slices.Equal(o.Cut, p.ResultCut) && slices.EqualFunc(o.Partition.Axes, p.Result.Axes,

@@ -324,8 +324,8 @@ func (x *blockHomes) homeOf(h *place.Home, containing [][]int64, block []int64) 
 // homeAt returns the number under which the ranks of a block are stored. The placement stores the
 // block at the given coordinates of the machine. In copied dimensions, it stores the block at all
 // coordinates; the given coordinates must be 0 there. If the placement has copied dimensions, the
-// number is an index of x.lists, and blocks with the same ranks share a list. Otherwise it is the
-// rank.
+// number is an index of x.lists, and blocks with the same coordinates share a list. Otherwise it is
+// the rank.
 func (x *blockHomes) homeAt(h *place.Home, coordinates []int64) int32 {
 	if !slices.ContainsFunc(h.Dims, func(d place.HomeDim) bool { return d.Kind == place.Copy }) {
 		return int32(x.rank(coordinates))

@@ -6,8 +6,9 @@ import (
 	"distaff/spmd/partition"
 )
 
-// maxParts is the largest number of parts of a block. A block with more parts is assembled once, at
-// the first rank that reads it, which then sends fewer and longer messages.
+// maxParts is the largest number of parts of a block. If a block would have more parts, no block of
+// the operand has parts. Each block is then assembled once, at its owner, which sends fewer and
+// longer messages.
 const maxParts = 128
 
 // parts describes how an operand's blocks are divided into parts.

@@ -121,12 +121,14 @@ type Addend struct {
 type Home struct {
 	Placement place.Placement // nil if the tensor has no placement
 	// MatchesBlocks says that each block is inside one piece of the placement and has the owner of
-	// the piece.
+	// the piece. It is also true if Operand.Gathered or Operand.Parts is set, and if the placement
+	// determines Problem.Assembled or the partition of Problem.Added.
 	MatchesBlocks bool
 	// Pieces holds the pieces of the placement if some block overlaps several pieces. Pieces of an
 	// operand are moved to its blocks before the first step, and blocks of a result are moved to
 	// the pieces after the last step. Pieces is nil if MatchesBlocks is true. It is also nil if the
-	// placement of an operand has copies; the placement is then ignored.
+	// placement is ignored: if the placement of an operand has copies, or if blocks or placement
+	// are cut by entries.
 	Pieces *partition.Partition
 }
 

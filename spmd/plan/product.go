@@ -98,7 +98,7 @@ func sameVars(vars []string, a, b string) bool {
 }
 
 // cosma returns the schedule of COSMA for the computed machine: all three variables are distributed
-// over the grid, and each rank runs its part of k in steps.
+// over the grid. If Machine.Steps is more than 1, each rank runs its part of k in this many steps.
 func (g *Given) cosma(x matrices) []string {
 	taken := append(slices.Clone(g.Names), g.Norm.Vars...)
 	fresh := func(v, end string) string {

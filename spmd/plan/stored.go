@@ -94,7 +94,7 @@ func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int
 }
 
 // assemble chooses the final partition of a result whose blocks overlap. There are three cases. If
-// the result has a placement that cuts coordinates, the placement determines the partition.
+// the result has a placement that does not cut entries, the placement determines the partition.
 // Otherwise, the outermost levels of the result may have the same variables as the chunks, in the
 // same order. Each row of the result then belongs to the rank whose chunk has the first entry that
 // contributes to the row. In all other cases the result is cut evenly over the ranks.
@@ -162,9 +162,9 @@ func (pl *planner) assemble() error {
 }
 
 // addend determines the partition of the old value of a += statement if no step reads the old
-// value. The operand o is then added while the result is assembled. If o has a placement that cuts
-// coordinates, the placement determines the partition; if the placement has copies, only one copy
-// is read. Otherwise o is cut evenly over the ranks.
+// value. The operand o is then added while the result is assembled. If o has a placement that does
+// not cut entries, the placement determines the partition; if the placement has copies, only one
+// copy is read. Otherwise o is cut evenly over the ranks.
 func (pl *planner) addend(o *Operand) error {
 	p, g := pl.plan, pl.given
 	sizes, order := g.modes(o.Vars), g.Format(o.Tensor).Order

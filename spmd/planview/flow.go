@@ -45,13 +45,13 @@ type flow struct {
 	drawn   int // number of drawn ranks
 	exact   map[string]bool
 	moments []moment
-	left    int // number of arrows and lines that the page still has room for
-	steps   int // number of steps of the rank with most steps
+	left    int // how much the page still has room for, in the units of cost
+	steps   int // number of steps of the drawn rank with most steps
 	shown   int // number of steps that are shown
 }
 
-// newFlow returns the flow of a plan. It leaves out later steps if there would be more than `most`
-// arrows and lines.
+// newFlow returns the flow of a plan. It leaves out later steps, but not the first one, if the
+// moments would cost more than `most` (see cost).
 func newFlow(p *forecast.Planned, most int) *flow {
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks, len(p.PerRank)), exact: Exact(p), left: most}
 	before, after := []moment{x.placed(), x.broadcasts()}, x.sums()
@@ -107,8 +107,8 @@ func (x *flow) rank(r int) int {
 	return r
 }
 
-// placed returns the moment when operands are moved from their placements to the ranks that
-// read them.
+// placed returns the moment before the steps when operands are moved from their placements to the
+// ranks that own their blocks, and rows of gathered operands to the ranks that read them.
 func (x *flow) placed() moment {
 	m := moment{name: "operands are moved to the ranks that read them"}
 	for r, d := range x.p.PerRank[:x.drawn] {

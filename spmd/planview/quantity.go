@@ -40,7 +40,8 @@ func Quantities(p *forecast.Planned) []Quantity {
 	return list
 }
 
-// text formats the value n of a quantity. A quantity of bytes gets a unit; plain formats any other.
+// text formats the value n of a quantity. A quantity of bytes gets a unit; plain formats any other
+// quantity. If n is at least 2^63-1, text formats 2^63-1 without plain.
 func (q Quantity) text(n float64, plain func(float64) string) string {
 	switch {
 	case q.Bytes && n < math.MaxInt64:
@@ -62,7 +63,7 @@ type Total struct {
 }
 
 // Total returns the sum, the minimum, the mean and the maximum of a quantity over all ranks. plain
-// formats a number that is not a number of bytes.
+// formats ranks, and numbers that are not numbers of bytes (see text).
 func (q Quantity) Total(plain func(float64) string) Total {
 	var sum float64
 	lo, hi := q.Values[0], 0

@@ -79,7 +79,7 @@ func nestLoop(l forecast.PlannedNestLoop) string {
 	return s
 }
 
-// Lies says where the blocks of a tensor are, if a placement or a distributed schedule decides it.
+// Lies says where the blocks of a tensor are, if it has a placement or the schedule is distributed.
 // Otherwise it returns "".
 func Lies(p *forecast.Planned, t forecast.PlannedTensor) string {
 	first := "where its blocks are first read"

@@ -76,7 +76,7 @@ type drawing struct {
 	notToScale bool
 }
 
-// draw draws a tensor. It draws about `most` blocks if the tensor has more.
+// draw draws a tensor. It draws at most `most` blocks, or at most 64 in each panel if this is more.
 func draw(p *forecast.Planned, t forecast.PlannedTensor, most int) blocks {
 	axes := axesOf(t)
 	x := &drawing{p: p, t: t}
@@ -162,8 +162,8 @@ func (x *drawing) slices() int64 {
 	return n
 }
 
-// frame returns the size of a panel. Its sides have the ratio of the modes' sizes, unless a side
-// would be too short to see.
+// frame returns the size of a panel. If the panel shows two modes, its sides have the ratio of the
+// modes' sizes, unless a side would be too short to see.
 func (x *drawing) frame() (width, height float64) {
 	if x.down.name == "" {
 		if x.across.name == "" {

@@ -82,7 +82,7 @@ func countOf[T int | int64](n T, noun string) string {
 	return grouped(int64(n)) + " " + noun + "s"
 }
 
-// number formats a count, or a mean of counts, for a page.
+// number formats a count, a mean of counts, or the number of a rank, for a page.
 func number(n float64) string {
 	if n == float64(int64(n)) || n >= 1000 {
 		return grouped(int64(n + 0.5))
@@ -90,7 +90,7 @@ func number(n float64) string {
 	return Compact(n)
 }
 
-// extents prints the sizes of a tensor.
+// extents prints the sizes of a tensor or of a machine.
 func extents(sizes []int64) string {
 	var list []string
 	for _, n := range sizes {

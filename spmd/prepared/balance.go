@@ -12,7 +12,8 @@ type Balance struct {
 	Entries int64 // number of stored entries over all ranks
 	Sparse  bool
 	// Here is the number of entries that this rank computes with: the entries of every block that
-	// its steps read, each block once, whichever rank owns it.
+	// its steps read, each block once, whichever rank owns it. If the operand is gathered, it is
+	// Entries.
 	Here int64
 }
 

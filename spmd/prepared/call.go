@@ -37,8 +37,8 @@ func (c *call) setRanges(ranges map[string][2]int64) {
 
 // run calls the leaf and returns its result: to.Block, or a new block. The result is stored as
 // unit.Result says. If stays is true, a new result is kept on the device, and its values are left
-// there if the caller promised to fetch them (Options.Leaves); the call must then not add to a
-// block. After an error the contents of to.Block are undefined.
+// there, except for a scalar, if the caller promised to fetch them (Options.Leaves); the call must
+// then not add to a block. After an error the contents of to.Block are undefined.
 func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
 	s, p := c.leaf, c.leaf.p
 	t, made, err := c.aim(to)
@@ -126,8 +126,8 @@ func (s *leaf) once(operands map[string]*tcs.Tensor, vars []string, box [][2]int
 }
 
 // conversions holds copies of operand blocks in another format. The leaf of the last step reads an
-// operand in such a copy if it cannot read the operand's own format. If the next step has the same
-// leaf and reads the same block, it uses the copy again.
+// operand in a copy if its unit says so (codegen.Arg.Convert). If the next step has the same leaf
+// and reads the same block, it uses the copy again.
 type conversions struct {
 	leaf *leaf
 	of   []*tcs.Tensor // by argument: the tensor that was converted, or nil
@@ -182,7 +182,8 @@ func (c *conversions) drop(n int) {
 	c.of[n], c.made[n] = nil, nil
 }
 
-// close closes all conversions. It is called when the values of the converted operands may change.
+// close closes all conversions. It must be called when the values of the converted operands may
+// change.
 func (c *conversions) close() {
 	for n := range c.made {
 		c.drop(n)

@@ -33,9 +33,9 @@ type Code struct {
 }
 
 // compileGroups compiles the units of all groups. If it is useful that units add to an existing
-// result (see accumulates), it first asks the compiler for such units. If some unit cannot add, it
-// compiles all units again, and then none of them adds. like holds the specification of each
-// operand. Every rank must call it.
+// result (see accumulates), it first asks the compiler for such units. If not every step can add
+// (see canAddInPlace), it compiles all units again, and then none of them adds. like holds the
+// specification of each operand. Every rank must call it.
 func (c *Code) compileGroups(like map[string]codegen.Tensor) error {
 	several, err := c.p.accumulates()
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *Code) compileGroups(like map[string]codegen.Tensor) error {
 
 // Units compiles the units of the statement's groups. like holds the specification of each operand.
 // If several is true, several steps add to one block, and Units asks for units that can do so.
-// inPlace reports whether all units can. Every rank must call it.
+// inPlace reports whether every step can (see canAddInPlace). Every rank must call it.
 func (c *Code) Units(like map[string]codegen.Tensor, several bool) (units []*codegen.Unit,
 	inPlace bool, err error) {
 	err = c.compileUnits(like, several)
@@ -141,8 +141,8 @@ func networkRefused(err error) bool {
 	return errors.As(err, &d) && d.Code == diag.NetworkRefused
 }
 
-// errorOfAllTerms replaces err, the error of compiling one group's leaf, by an error in terms of
-// the user's whole statement. To get this error, it compiles one leaf of all terms, as for one
+// errorOfAllTerms replaces err, an error of a command or of one group's leaf, by an error in terms
+// of the user's whole statement. To get this error, it compiles one leaf of all terms, as for one
 // rank. It returns err if there is only one group, or if the leaf of all terms compiles.
 func (c *Code) errorOfAllTerms(like map[string]codegen.Tensor, err error) error {
 	if len(c.p.Problem.Blocking.Groups) == 1 {
@@ -221,7 +221,7 @@ func (c *Code) compileSum() (*leaf, error) {
 }
 
 // compileOld compiles a leaf that converts the old value of a += to the format of the blocks that
-// steps make, and stores it in c.old. It stores nil if steps read the old value themselves.
+// steps make, and stores it in c.old. It returns nil if Problem.Added is nil.
 func (c *Code) compileOld() (*leaf, error) {
 	if c.p.Problem.Added == nil {
 		return nil, nil
@@ -328,7 +328,9 @@ func (c *Code) allInPlace() (bool, error) {
 
 // isOnlyWriter reports whether the leaf's result is final: nothing else writes or reads it during
 // the run. It is not final if it goes to a tensor of the caller, if its values or positions are
-// narrowed or its levels repacked, if it moves to a placement, or if other ranks' parts are added.
+// narrowed or its levels repacked, if it moves to a placement, or if the ranks of a OneStep add
+// their parts. The function does not look at sums and messages of package exec (see
+// Problem.StaysAt).
 func (c *Code) isOnlyWriter() bool {
 	u := c.leaves[0].unit.Result
 	if u.Repack || c.pattern != nil || c.p.needsNarrowing() || c.p.OneStep.IsSum() ||
@@ -345,7 +347,8 @@ func (c *Code) resultIsStored() bool {
 }
 
 // fits reports whether the positions of the leaves' results are wide enough for operands with the
-// specifications like. The operands' arrays must have the widths that the leaves read.
+// specifications like, and converted operands keep their widths. The operands' arrays must have the
+// widths that the leaves read.
 func (c *Code) fits(like map[string]codegen.Tensor) bool {
 	more := false // than 32 bits can count
 	for name, t := range like {

@@ -34,7 +34,8 @@ func (s *leaf) dropEmptyTerms() {
 	}
 }
 
-// normal returns the normal form that the leaf computes.
+// normal returns the normal form that the leaf computes. For a leaf that adds two blocks, it
+// returns the normal form of the whole statement instead.
 func (s *leaf) normal() *notation.Normal {
 	if s.norm != nil {
 		return s.norm
@@ -43,8 +44,8 @@ func (s *leaf) normal() *notation.Normal {
 }
 
 // hasLongEmptyLoops reports whether the leaf's schedule would run long loops for a term that adds
-// nothing. It returns false if a bound() of the schedule does not hold, because the leaf then fails
-// before its loops.
+// nothing. It returns false if a bound() of a variable of the statement does not hold, because the
+// leaf then fails before its loops.
 func (s *leaf) hasLongEmptyLoops() bool {
 	n := s.normal()
 	return boundsHold(s.schedule, s.p.Reader.Sizes.Vars) &&

@@ -32,7 +32,8 @@ func (p *Planned) accumulates() (bool, error) {
 }
 
 // source returns the index of the operand whose level arrays are shared by the blocks that a
-// group's leaf makes, or -1 if there is none.
+// group's leaf makes. It returns -1 if the leaf cannot add to a block, or reads this operand in a
+// converted copy.
 func (c *Code) source(group int) int {
 	u := c.leaves[group].unit
 	if !u.Result.Accumulate || u.Args[u.Result.Shares].Convert {

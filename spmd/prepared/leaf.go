@@ -55,8 +55,8 @@ type leaf struct {
 
 // smallWork is the least work for which several threads are used. One thread finishes less work
 // sooner, because waking a thread takes longer. The work is the number of coordinates of a leaf
-// call, or the number of entries of all tensors of a statement. The number of threads does not
-// affect any bit of a result.
+// call, or the number of values of the operands and the dense result of a statement. The number of
+// threads does not affect any bit of a result.
 const smallWork = 1 << 15
 
 // newLeaf returns a leaf, not compiled yet, of the user's statement. set holds the forms of code
@@ -202,7 +202,8 @@ func (s *leaf) env(bounds [][2]int64) kernels.Env {
 		Progress: p.Reader.Env.Leaf}
 }
 
-// userError converts the error of a leaf call to an error that names what the user wrote.
+// userError returns the error of a leaf call for the user. For a bound() that does not hold, it
+// names the command; for a leaf that stopped in the middle, it says why (see interrupted).
 func (s *leaf) userError(err error) error {
 	if err == nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// oneCall is the only call of a leaf that a rank makes for a OneStep. Its arguments are bound once,
-// because they are the same in every run.
+// oneCall is the only call of a leaf that a rank makes for a OneStep. Its arguments stay bound
+// until unbind, because they are the same in every run.
 type oneCall struct {
 	p        *Planned
 	code     *Code
@@ -147,11 +147,11 @@ func (x *oneCall) unbind() {
 	x.at = nil
 }
 
-// destination returns where the call writes its result. target is a former result whose memory may
-// be used again, or nil. With a fixed pattern, the call writes into the block of the pattern. The
-// call makes a new tensor if target is nil or the result must be narrowed. On one rank that has
-// everything, it also does so if target shares memory with another operand, or if the level arrays
-// of target differ from the arrays that a new result would have.
+// destination returns where the call writes its result. target is a former result or old value
+// whose memory may be used again, or nil. With a fixed pattern, the call writes into the block of
+// the pattern. The call makes a new tensor if target is nil or the result must be narrowed. On one
+// rank that has everything, it also does so if target shares memory with another operand, or if the
+// level arrays of target differ from the arrays that a new result would have.
 func (x *oneCall) destination(target *input.Held) exec.Destination {
 	switch {
 	case x.code.pattern != nil:

@@ -11,8 +11,8 @@ import (
 )
 
 // OneStep describes a statement whose plan has at most one step at each rank, which reads only
-// blocks that the rank has already. The step is one call, whose arguments are bound once for all
-// runs.
+// blocks that the rank has already. The step is one call, whose arguments stay bound from run to
+// run (see oneCall).
 //
 // On one rank that has everything, the call reads the whole tensors. On several ranks, the result
 // is dense, and the call reads the rank's own blocks and replicas. There are then three cases:

@@ -80,9 +80,10 @@ func (x *Operands) loadOperand(operand int) (own map[plan.Block]*tcs.Tensor, rep
 	return own, nil, nil
 }
 
-// loadBlocks loads this rank's blocks of an operand. If the operand has a placement with other
-// pieces, it loads these pieces first and then moves them. If the operand's entries are cut into
-// chunks, it tells the plan where the chunks begin. Every rank must call it.
+// loadBlocks loads this rank's blocks of an operand. If the statement moves the operand from the
+// pieces of a placement (PlacementPieces), it loads these pieces first and then moves them. If the
+// operand's entries are cut into chunks, it tells the plan where the chunks begin. Every rank must
+// call it.
 func (x *Operands) loadBlocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	o, r, c := &x.p.Problem.Operands[operand], x.p.Reader, x.p.Reader.Env.Comm
 	part := o.Before()
@@ -193,10 +194,10 @@ func (x *Operands) HaveBlocksOf(operand string, h *input.Held) bool {
 	})
 }
 
-// AllEntries returns blocks that together hold all entries of a distributed operand. If an access
-// has a different variable for each mode, these are the blocks of that access. If every access
-// repeats a variable, as A(i,i) does, their blocks hold only the diagonal. AllEntries then loads
-// the whole tensor at one rank. The caller closes the blocks. Every rank must call it.
+// AllEntries returns blocks that together hold all entries of a distributed operand. These are the
+// blocks of the first access that is not cut by a repeated variable. If every access is, as A(i,i)
+// may be, their blocks hold only the diagonal. AllEntries then loads the whole tensor at one rank.
+// The caller closes the blocks. Every rank must call it.
 func (x *Operands) AllEntries(name string) (*store.Blocks, error) {
 	access, part := x.p.cutForAll(name)
 	if access >= 0 {
@@ -213,8 +214,9 @@ func (x *Operands) AllEntries(name string) (*store.Blocks, error) {
 	return x.p.blocksOf(name, part, own), nil
 }
 
-// Whole returns a whole operand at this rank. In a job of one rank it is the operand's only block.
-// Otherwise this rank alone loads the operand again, once. The statement owns the tensor.
+// Whole returns a whole operand at this rank. If nothing is cut (Problem.Whole), it is the block of
+// an access. Otherwise this rank alone loads the operand again, once until it is exchanged. The
+// statement owns the tensor.
 func (x *Operands) Whole(name string) (*tcs.Tensor, error) {
 	if t := x.wholes[name]; t != nil {
 		return t, nil
@@ -237,8 +239,8 @@ func (x *Operands) Whole(name string) (*tcs.Tensor, error) {
 }
 
 // keep keeps this rank's blocks of an operand in the memory of the unit that runs leaves (a
-// device). Until unkeep, the blocks do not change. It does nothing for an operand whose values the
-// program may change by itself (Reader.Loose).
+// device), unless its placement names the host's memory. Until unkeep, the blocks do not change. It
+// does nothing for an operand whose values the program may change by itself (Reader.Loose).
 func (x *Operands) keep(operand int) {
 	if x.p.Reader.Loose(x.p.Problem.Operands[operand].Tensor) {
 		return

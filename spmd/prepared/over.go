@@ -5,8 +5,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// sharesNoMemory reports whether t, a result that will be written over, shares no memory with the
-// arguments. The operand that the leaf writes over in place does not count.
+// sharesNoMemory reports whether t, a result that will be written over, shares no memory for values
+// with the arguments. The operand that the leaf writes over in place does not count.
 func (s *leaf) sharesNoMemory(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	for n, a := range args {
 		if n+1 != s.unit.Result.InPlace && overlap(t.Vals, a.Vals) {
@@ -17,9 +17,10 @@ func (s *leaf) sharesNoMemory(t *tcs.Tensor, args []*tcs.Tensor) bool {
 }
 
 // hasLevels reports whether a former result t has the level arrays that a new result would have. It
-// returns true for a dense result, which has no level arrays. If a new result would share the level
-// arrays of an operand, t must share the same arrays, at the same addresses. It returns false if a
-// new result would have level arrays of its own.
+// returns true for a dense result, which has no level arrays, and for the operand that the leaf
+// writes over in place. If a new result would share the level arrays of an operand, t must share
+// the same arrays, at the same addresses. It returns false if a new result would have level arrays
+// of its own.
 func (s *leaf) hasLevels(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Format.AllDense() || u.InPlace > 0 && t.Vals.Ptr == args[u.InPlace-1].Vals.Ptr {

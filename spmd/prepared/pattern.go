@@ -17,7 +17,7 @@ import (
 type pattern struct {
 	p     *Planned
 	given *tcs.Tensor // the caller's tensor
-	// made is the tensor that the leaf writes: given itself, or a conversion of it if leaves cannot
+	// made is the tensor that the leaf writes: wide itself, or a conversion of it if leaves cannot
 	// write given's format. padded says that made has its own memory for values, because they are
 	// in other places than in given.
 	made   *tcs.Tensor
@@ -106,7 +106,7 @@ func (p *Planned) checkPattern(own []map[plan.Block]*tcs.Tensor) error {
 
 // likeOperand reports whether the level arrays of the tensor e.given equal the level arrays of an
 // operand: the operand that shares its arrays with the leaf's result. It returns false if the
-// result shares no arrays. args holds the leaf's arguments.
+// result shares no arrays or is repacked. args holds the leaf's arguments.
 func (e *pattern) likeOperand(s *leaf, args []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Shares < 0 || u.Repack {
@@ -122,7 +122,7 @@ func (e *pattern) likeOperand(s *leaf, args []*tcs.Tensor) bool {
 	return true
 }
 
-// sameArray reports whether two arrays have equal elements.
+// sameArray reports whether two arrays have equal elements of equal width.
 func sameArray(a, b tcs.Array) bool {
 	if a.Width != b.Width || a.Len != b.Len || a.First != b.First {
 		return false

@@ -223,7 +223,7 @@ func (p *Planned) PlacementPieces(h plan.Home) *partition.Partition {
 }
 
 // ResultPartition returns the final partition of the result: after the last step, and after the
-// move to its placement if it has one.
+// move to its placement if the statement moves it (see PlacementPieces).
 func (p *Planned) ResultPartition() *partition.Partition {
 	if home := p.PlacementPieces(p.Problem.ResultHome); home != nil {
 		return home

@@ -67,8 +67,9 @@ func (x *Operands) newReplica(name string, block *tcs.Tensor,
 
 // gatherAgain gathers the new values of an operand into its existing replicas. Calls remain bound
 // to the replicas. It does nothing and returns false if some access of the operand cannot be
-// gathered again: its replica was not gathered, or its new tensor cannot be gathered. All ranks
-// return the same. Every rank must call it.
+// gathered again: its replica was not gathered, or its new tensor cannot be gathered or has a
+// replica. It also does so if leaves run on devices. All ranks return the same. Every rank must
+// call it.
 func (x *Operands) gatherAgain(name string) (bool, error) {
 	r, b := x.p.Reader, x.p.Reader.HeldBlocks(name)
 	list := x.p.accesses(name)

@@ -20,7 +20,8 @@ type Result struct {
 	code *Code
 	rank *exec.Rank
 
-	blocks *store.Blocks // describes the blocks of the result; nil before the first run
+	// describes the blocks of the result; nil before the first run, and after Statement.forget
+	blocks *store.Blocks
 }
 
 // deliver converts the computed blocks to the result's type and moves them to the result's

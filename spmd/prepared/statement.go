@@ -271,8 +271,8 @@ func (k *Statement) Release(name string) {
 }
 
 // Fits reports whether the compiled leaves can read the current operands, at every rank: the widths
-// of the blocks' arrays are the same as before, and the positions of the result are wide enough.
-// Every rank must call it.
+// of the blocks' arrays and of converted operands are the same as before, and the positions of the
+// result are wide enough. Every rank must call it.
 func (k *Statement) Fits() (bool, error) {
 	bad := []int64{0}
 	if !k.Operands.haveWidths(k.Code.leaves[0].operands) {

@@ -86,8 +86,8 @@ func (s *leaf) refused(bounds [][2]int64, counts [][]int64) (steps float64, err 
 	return seen.Steps, err
 }
 
-// refuseSteps returns an error if steps, the loop steps of a rank's calls together, exceed the
-// limit.
+// refuseSteps returns an error if steps, the loop steps of a call or of a rank's calls together,
+// exceed the limit.
 func (s *leaf) refuseSteps(steps float64) error {
 	if steps <= s.maxStepsOfCall() {
 		return nil
@@ -110,7 +110,7 @@ func (s *leaf) hasBound() bool {
 }
 
 // maxHastyWork is the largest work for which a leaf is compiled with less optimization. The work is
-// the number of operations and of values that are read or written, in all runs together.
+// the number that workOfRun estimates, for all runs together.
 //
 // A leaf does 0.2 to 1 unit of this work in a nanosecond on each thread. Full optimization takes 50
 // to 100 ms longer on one processor, and saves up to two thirds of the leaf's time.
@@ -133,7 +133,7 @@ func (s *leaf) setHasty() {
 }
 
 // workOfRun estimates the work of the leaf in one run, over all calls and ranks: operations on
-// values, and values read and written.
+// values, values read, and values of a dense result.
 func (s *leaf) workOfRun() float64 {
 	p, u := s.p, s.unit
 	x := workload.Extents{NoMoves: true, Counts: make([][]int64, len(u.Args)),

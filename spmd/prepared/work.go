@@ -11,9 +11,10 @@ import (
 )
 
 // Work is a lower bound of the work that this rank's leaves do in one run: their operations and the
-// bytes that they read and write. It is counted in the first run. Each array of an operand counts
-// as read once; values that are not used do not count. Each block of the result that this rank has
-// after the run counts as written once.
+// bytes that they read and write. If Estimated is set, the operations are an estimate instead. Work
+// is counted in the first run. Each array of an operand counts as read once; values that are not
+// used do not count. Each block of the result that this rank has after the run counts as written
+// once.
 type Work struct {
 	Model     tune.Work
 	Estimated bool // whether operations are estimates, because patterns of operands intersect

@@ -50,8 +50,9 @@ func (f *file) prototypes() string {
 var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<[a-z]+\.h>`)
 
 // userText returns the text of the user's files, each file once, and the definitions of the static
-// functions through which leaves call the user's functions. For each file, the system headers come
-// first, before the pragma that hides the symbols of the file from other libraries.
+// functions through which leaves call the user's functions. For each file, the system headers that
+// the variable include matches come first, before the pragma that hides the symbols of the file
+// from other libraries.
 func (f *file) userText() string {
 	var b strings.Builder
 	var texts []string

@@ -36,9 +36,9 @@ func (f *cfunc) Helper(name string, t tensor.Type) string {
 }
 
 // Special prints expressions that have a special form in C: numbers that are read from the
-// environment, sums with a product, selections of floating-point numbers, negations of
-// floating-point and complex numbers, and the real part of a complex number. The second result is
-// false for other expressions.
+// environment, floating-point sums with a product, selections between a floating-point variable and
+// a literal, negations of computed numbers (isComputed), and the real part of a complex number. The
+// second result is false for other expressions.
 func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Lit:
@@ -93,7 +93,8 @@ func isComputed(x ir.Expr, vars map[*ir.Var]bool) bool {
 	return x.Type().IsFloat() || x.Type().IsComplex()
 }
 
-// computedVars returns the variables of a body that get a computed number (see isComputed).
+// computedVars returns the variables of a body that are set to a computed number, or to which a
+// computed number is added (see isComputed).
 func computedVars(body *ir.Block) map[*ir.Var]bool {
 	vars := map[*ir.Var]bool{}
 	for more := true; more; {

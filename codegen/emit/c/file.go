@@ -39,8 +39,8 @@ const (
 )
 
 // lessOptimized turns off GCC optimizations whose time grows with the square of a function's
-// length. It is printed at the start of a file if the prelude and the longest leaf together have
-// more than maxOptimized bytes of text. An example is a sum of dozens of sparse operands.
+// length. It is printed before the prelude if the prelude and the longest leaf together have more
+// than maxOptimized bytes of text. An example is a sum of dozens of sparse operands.
 const (
 	lessOptimized = "#pragma GCC optimize (\"O1\", \"no-dse\")\n"
 	maxOptimized  = 150_000

@@ -37,7 +37,7 @@ func (f *cfunc) loop(s *ir.For) {
 	f.serialLoop(s)
 }
 
-// serialLoop prints a serial or unrolled loop without strips.
+// serialLoop prints a loop as a serial or unrolled loop without strips.
 func (f *cfunc) serialLoop(s *ir.For) {
 	if s.Kind == ir.Unrolled {
 		f.unrolledLoop(s)
@@ -115,7 +115,8 @@ func picksRows(b *ir.Block) bool {
 }
 
 // unrolledLoop prints a loop whose body is unrolled by a factor. A loop over whole groups of
-// iterations tests its condition once for each group, and a plain loop runs the rest.
+// iterations tests its condition once for each group, and a plain loop runs the rest. A loop that
+// has at most one group, or the factor 1, is printed as one loop.
 func (f *cfunc) unrolledLoop(s *ir.For) {
 	n := unrollFactor(s)
 	if hasAtMost(s, n) || n == 1 {
@@ -136,7 +137,8 @@ func (f *cfunc) unrolledLoop(s *ir.For) {
 	f.Line("}")
 }
 
-// fullyUnrolled prints a loop of at most n iterations, with a pragma to unroll it completely.
+// fullyUnrolled prints a loop of at most n iterations, with a pragma to unroll it completely. If n
+// is 1, it prints a loop of any length without the pragma.
 func (f *cfunc) fullyUnrolled(s *ir.For, n int64, lo, hi string) {
 	if n > 1 {
 		f.leaf.file.need(unrolled)
@@ -257,7 +259,7 @@ func statements(b *ir.Block) int64 {
 }
 
 // vectorizable reports whether OpenMP allows a Vector loop to be vectorized: nothing leaves it, and
-// it contains no atomic store and no other Vector loop.
+// it contains no other Vector loop. In a piece of a parallel loop it also contains no atomic store.
 func (f *cfunc) vectorizable(s *ir.For) bool {
 	if fails(s.Body) {
 		return false

@@ -49,10 +49,10 @@ func (f *Flow) Alike() iter.Seq[[]int] {
 	}
 }
 
-// representatives returns, for each rank, the lowest rank that needs the same pieces in the same
-// instances. Free loops do not affect the pieces. The lowest rank therefore has coordinate 0 in the
-// machine's dimensions of the free loops, and otherwise the same coordinates. The value is -1 for a
-// rank that runs nothing.
+// representatives returns, for each rank, the lowest rank that differs from it only in the values
+// of free loops. Free loops do not affect the pieces, and so both ranks need the same pieces in the
+// same instances. The lowest rank has coordinate 0 in the machine's dimensions of the free loops,
+// and otherwise the same coordinates. The value is -1 for a rank that runs nothing.
 func (f *Flow) representatives() []int {
 	if f.first != nil {
 		return f.first

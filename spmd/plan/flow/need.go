@@ -62,7 +62,7 @@ func (f *Flow) instances(rank int, yield func(t int64, needs []need) bool) {
 }
 
 // used stores, for each piece that a rank has needed so far, the number of the latest instance that
-// needed the piece.
+// needed the piece. If each instance has one piece, it stores this for the last piece only.
 type used struct {
 	f        *Flow
 	all      map[int64]int64

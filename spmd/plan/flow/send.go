@@ -29,7 +29,7 @@ func (f *Flow) Sends(rank int) iter.Seq[Send] {
 	}
 }
 
-// ownedSends appends the multicasts of the pieces that a rank owns.
+// ownedSends appends to list the multicasts that the rank starts for pieces that it owns.
 func (f *Flow) ownedSends(list []Send, rank int) []Send {
 	for _, b := range f.ownedBy(rank) {
 		f.eachUse(b, func(t int64, holders, readers []int) {
