@@ -21,6 +21,9 @@
 // analyses of other packages, which call WalkRows. Only the interpreter and the emitters have code
 // of their own for an operation.
 //
+// An expression has no row. Each function that treats kinds of expressions differently has a case
+// for its type: docs/extending.md lists them.
+//
 // # Files
 //
 //	ir.go           expressions, arrays and functions

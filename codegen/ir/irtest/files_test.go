@@ -24,9 +24,9 @@ var several = map[string]int{
 	"Shared":  5, // the interpreter gives each block its own
 }
 
-// TestFewFiles counts the files that know an operation. Not counted are the list of all statements,
-// codegen/lower, which makes operations, and codegen/simt and kernels/cuda, which take them to a
-// GPU.
+// TestFewFiles counts the files that know an operation, which is a type of statement. Not counted
+// are the list of all statements, codegen/lower, which makes operations, and codegen/simt and
+// kernels/cuda, which take them to a GPU.
 func TestFewFiles(t *testing.T) {
 	control := []string{"Block", "Comment", "Declare", "Assign", "Store", "For", "While", "If", "Ordered",
 		"Fail", "Launch"}
