@@ -498,11 +498,21 @@ func TestReferenceComplete(t *testing.T) {
 	for _, c := range topics() {
 		want["`"+c.name+"`"] = "the topics of help"
 	}
+	_, section, _ := strings.Cut(string(text), "\n## Schedules\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var quoted []string // the words in backticks
+	for k, part := range strings.Split(section, "`") {
+		if k%2 == 1 {
+			quoted = append(quoted, strings.Fields(part)...)
+		}
+	}
 	for _, s := range schedule.Names() {
-		want[s] = "the scheduling commands"
+		if !slices.Contains(quoted, s) {
+			t.Errorf("%s lacks `%s`, of the scheduling commands", referencePage, s)
+		}
 	}
 	for n := range diag.ExitMemory + 1 {
-		want[fmt.Sprintf("\n| %d | ", n)] = "the exit codes"
+		want[fmt.Sprintf("\n| %d |", n)] = "the exit codes"
 	}
 	own := regexp.MustCompile(`"(DISTAFF_[A-Z_]+)"`)
 	internal := map[string]bool{ // the program sets these for its own child processes
@@ -532,7 +542,8 @@ func TestReferenceComplete(t *testing.T) {
 		t.Errorf("got %d names, want 80 at least: %v", len(want), want)
 	}
 	for w, from := range want {
-		if !strings.Contains(string(text), w) {
+		whole := regexp.MustCompile(`[^-\w]` + regexp.QuoteMeta(w) + `[^-\w]`)
+		if !whole.Match(text) {
 			t.Errorf("%s lacks %q, of %s", referencePage, w, from)
 		}
 	}
