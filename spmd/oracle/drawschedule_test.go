@@ -277,6 +277,9 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 			}
 		}
 		return kind, fmt.Sprintf("precompute(%s,%s,%s,W%d)", e, i, w, n)
+	case "parallelize":
+	default:
+		panic("BUG: oracle: drawCommand cannot draw " + name)
 	}
 	unit := []string{"CPUThread", "CPUThread", "CPUVector"}[rng.IntN(3)]
 	race := []string{"NoRaces", "NoRaces", "Atomics", "Temporary", "ParallelReduction"}[rng.IntN(5)]
@@ -284,7 +287,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	if rng.IntN(2) == 0 && unit == "CPUThread" {
 		chunk = fmt.Sprintf(",%d", small)
 	}
-	return 8, fmt.Sprintf("parallelize(%s,%s,%s%s)", v, unit, race, chunk)
+	return kind, fmt.Sprintf("parallelize(%s,%s,%s%s)", v, unit, race, chunk)
 }
 
 // drawSum draws a precompute of the whole right side of an assignment, over the variables of its
@@ -399,6 +402,9 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 			return fmt.Sprintf("prefetch(%s,%s,%d,%d)", t, v, small%5, 2*small+1)
 		}
 		return fmt.Sprintf("prefetch(%s,%s,%d)", t, v, small%5)
+	case "parallelize":
+	default:
+		panic("BUG: oracle: drawForm cannot draw " + name)
 	}
 	how := []string{"NoRaces,Work", "NoRaces,Ordered", fmt.Sprintf("NoRaces,Ordered,%d", small),
 		"NoRaces,Rows", "NoRaces,Whole", fmt.Sprintf("Temporary,Work,%d", 1+small),

@@ -161,7 +161,7 @@ func TestPrintedSchedules(t *testing.T) {
 	t.Logf("%d cases, with commands %v", n, commands)
 	for _, x := range []string{"temporaries", "assemble", "workspace", "bound", "mergeby",
 		"parallelize", "flatten", "longrows", "tile", "vectorize", "prefetch", "nontemporal", "layout"} {
-		if commands[x] == 0 {
+		if commands[x] == 0 && *nFlag == 0 {
 			t.Errorf("no schedule had a %s", x)
 		}
 	}
