@@ -39,6 +39,7 @@ import (
 
 	"distaff/codegen/choice"
 	"distaff/codegen/cin"
+	"distaff/codegen/foresee"
 	"distaff/codegen/forms"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
@@ -249,11 +250,11 @@ type Unit struct {
 }
 
 // Foresee estimates how many steps the loops of a call take on the given number of threads. It also
-// finds a failure that depends only on bounds and threads (see ir.Foresee). bounds[k] is the range
-// of variable Vars[k]. counts[n] lists the number of positions of each level of argument n, or is
-// nil if it is not known. counts is nil if nothing is known.
-func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) ir.Foreseen {
-	g := ir.Given{Bounds: bounds, Threads: int64(threads), Args: make([][]ir.GivenLevel, len(u.Args))}
+// finds a failure that depends only on bounds and threads (see foresee.Call). bounds[k] is the
+// range of variable Vars[k]. counts[n] lists the number of positions of each level of argument n,
+// or is nil if it is not known. counts is nil if nothing is known.
+func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) foresee.Outcome {
+	g := foresee.Given{Bounds: bounds, Threads: int64(threads), Args: make([][]foresee.Level, len(u.Args))}
 	for n, a := range u.Args {
 		if n == 0 || a.Map {
 			continue
@@ -269,10 +270,10 @@ func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) ir.Fore
 			case a.Format.Levels[l] == tensor.Dense:
 				positions *= float64(max(dims[m], 1))
 			}
-			g.Args[n] = append(g.Args[n], ir.GivenLevel{Positions: positions, Size: dims[m]})
+			g.Args[n] = append(g.Args[n], foresee.Level{Positions: positions, Size: dims[m]})
 		}
 	}
-	return ir.Foresee(u.Func, g)
+	return foresee.Call(u.Func, g)
 }
 
 // PassTime is the total time of all runs of a pass. A pass runs several times if a later pass makes

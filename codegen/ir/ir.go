@@ -17,9 +17,9 @@
 // # Operations
 //
 // An operation is a type of statement with a row: its text form, its operands with their roles, and
-// its traits. Print, Parse, Walk, Simplify, Foresee and Verify follow from the row, and so do the
-// analyses of other packages, which call WalkRows. Only the interpreter and the emitters have code
-// of their own for an operation.
+// its traits. Print, Parse, Walk, Simplify and Verify follow from the row, and so do the analyses
+// of other packages, which call WalkRows. Only the interpreter and the emitters have code of their
+// own for an operation.
 //
 // An expression has no row. Each function that treats kinds of expressions differently has a case
 // for its type: docs/extending.md lists them.
@@ -44,7 +44,6 @@
 //	carry.go        loops over consecutive segments that share their position
 //	inplace.go      reads of an argument from the result's memory
 //	polynomial.go   index expressions in a normal form, to compare them
-//	foresee.go      the steps of a call, and its failure, before it runs
 //	walk.go         walks over statements and expressions
 //	print.go        the text form, which parse.go reads back
 //	lex.go          its tokens

@@ -237,8 +237,8 @@ func RowOf(s Stmt) *Row {
 	return r
 }
 
-// describe makes r the row of s.
-func (r *Row) describe(s Stmt) {
+// Describe makes r the row of s.
+func (r *Row) Describe(s Stmt) {
 	r.Operands, r.Traits = r.Operands[:0], 0
 	s.row(r)
 }

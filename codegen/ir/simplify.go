@@ -200,7 +200,7 @@ func (s *simplifier) stmt(t Stmt) Stmt {
 func (s *simplifier) operation(t Stmt) Stmt {
 	t = t.clone()
 	r := &s.row
-	r.describe(t)
+	r.Describe(t)
 	if r.Dead(s.read) {
 		return s.drop()
 	}

@@ -224,7 +224,7 @@ func (v *verifier) stmt(s Stmt) error {
 	if s == nil {
 		return errors.New("a nil statement")
 	}
-	v.row.describe(s)
+	v.row.Describe(s)
 	switch traits := v.row.Traits; {
 	case v.launched && traits&OnThread == 0:
 		return errors.New("a launch must not contain this operation")

@@ -41,7 +41,7 @@ var rows = sync.Pool{New: func() any { return &Row{Operands: make([]Operand, 0, 
 func WalkRows(s Stmt, fn func(Stmt, *Row)) {
 	r := rows.Get().(*Row)
 	Walk(s, func(s Stmt) {
-		r.describe(s)
+		r.Describe(s)
 		fn(s, r)
 	})
 	rows.Put(r)
@@ -51,7 +51,7 @@ func WalkRows(s Stmt, fn func(Stmt, *Row)) {
 // something reads.
 func Dead(s Stmt, live map[*Var]bool) bool {
 	r := rows.Get().(*Row)
-	r.describe(s)
+	r.Describe(s)
 	dead := r.Dead(live)
 	rows.Put(r)
 	return dead
@@ -61,7 +61,7 @@ func Dead(s Stmt, live map[*Var]bool) bool {
 // block.
 func blocksOf(s Stmt) (list [2]*Block, n int) {
 	r := rows.Get().(*Row)
-	r.describe(s)
+	r.Describe(s)
 	list, n = r.blocks()
 	rows.Put(r)
 	return list, n

@@ -1,50 +1,54 @@
-package ir
+// Package foresee estimates how long a call of a leaf runs, and finds a failure that the call is
+// sure to reach, from the leaf's IR and the sizes of its arguments. It does not run the leaf.
+package foresee
 
 import (
-	"distaff/io/tensor"
 	"iter"
 	"maps"
 	"math"
 	"math/bits"
+
+	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // Given holds the known properties of a call of a leaf before it runs.
 type Given struct {
 	Bounds  [][2]int64 // as Func.Bounds
 	Threads int64
-	Args    [][]GivenLevel // by argument; nil if its arrays are unknown
+	Args    [][]Level // by argument; nil if its arrays are unknown
 }
 
-// GivenLevel is a level of an argument.
-type GivenLevel struct {
+// Level is a level of an argument.
+type Level struct {
 	Positions float64 // at least 1
 	Size      int64   // of its mode
 }
 
-// Foreseen holds the findings of Foresee about a call.
-type Foreseen struct {
+// Outcome holds the findings about a call.
+type Outcome struct {
 	// Steps is about how many iterations the loops of the leaf run, and how many elements its other
 	// statements visit, on all threads together.
 	Steps float64
 	// Fail is the Fail statement that the call is sure to reach, whatever its arguments store. It
 	// is nil if no failure is sure. Coord has the values of Fail.Coord.
-	Fail  *Fail
+	Fail  *ir.Fail
 	Coord []int64
 }
 
-// Foresee estimates the steps of a call without running it. It also finds a failure that depends on
+// Call estimates the steps of a call without running it. It also finds a failure that depends on
 // the bounds and threads alone. It assumes that every argument has at least one stored entry, and
 // that entries are spread evenly over the sizes. In most long loops it follows a sample of two
-// iterations, and each of them stands for half of the iterations.
+// iterations, and counts each of them for half of the iterations.
 //
-// Foresee does not know whether a condition on stored data holds. It therefore computes two sums.
-// The first has only the steps that run in any case. The second has the steps of an execution that
+// Call does not know whether a condition on stored data holds. It therefore computes two sums. The
+// first has only the steps that run in any case. The second has the steps of an execution that
 // takes the longer side of every uncertain branch and runs every uncertain loop exactly once. Steps
 // is the larger sum, because a loop over far too many coordinates must be found even if it is
 // inside an uncertain branch.
-func Foresee(f *Func, g Given) Foreseen {
-	x := &foreseer{given: g, vars: map[*Var]number{}, slots: map[*Array]Slot{}, certain: true,
-		assigned: map[*Block][]*Var{}}
+func Call(f *ir.Func, g Given) Outcome {
+	x := &foreseer{given: g, vars: map[*ir.Var]number{}, slots: map[*ir.Array]ir.Slot{}, certain: true,
+		assigned: map[*ir.Block][]*ir.Var{}}
 	for _, p := range f.Params {
 		switch {
 		case p.A != nil:
@@ -64,7 +68,7 @@ func Foresee(f *Func, g Given) Foreseen {
 		x.vars[f.Threads] = number{g.Threads, true}
 	}
 	c := x.block(f.Body)
-	return Foreseen{Steps: max(c.sure, c.once), Fail: x.fail, Coord: x.coord}
+	return Outcome{Steps: max(c.sure, c.once), Fail: x.fail, Coord: x.coord}
 }
 
 // number is the value of an integer or Bool expression. It is exact if sure is set, and otherwise
@@ -89,33 +93,33 @@ type cost struct{ sure, once float64 }
 // foreseer is a Foresee in progress.
 type foreseer struct {
 	given Given
-	vars  map[*Var]number // the variables whose values are known
-	slots map[*Array]Slot
+	vars  map[*ir.Var]number // the variables whose values are known
+	slots map[*ir.Array]ir.Slot
 	// certain is true if the call is sure to reach the current statement, with the current values.
 	certain bool
 	// running is true if estimates decide conditions.
 	running  bool
 	depth    int // of the loops around
-	fail     *Fail
+	fail     *ir.Fail
 	coord    []int64
-	assigned map[*Block][]*Var // see forget
-	row      Row               // of the current statement
+	assigned map[*ir.Block][]*ir.Var // see forget
+	row      ir.Row                  // of the current statement
 }
 
 // scalar records the value of the parameter p if it is a size, a number of entries or a number of
 // positions of an argument. It does nothing if p is an offset, or if the argument's levels are
 // unknown.
-func (x *foreseer) scalar(p Param) {
+func (x *foreseer) scalar(p ir.Param) {
 	levels := x.given.Args[p.Slot.Arg]
 	if levels == nil {
 		return
 	}
 	switch p.Slot.Field {
-	case Size:
+	case ir.Size:
 		x.vars[p.V] = number{n: levels[p.Slot.Level].Size}
-	case NNZ:
+	case ir.NNZ:
 		x.vars[p.V] = number{n: whole(levels[len(levels)-1].Positions)}
-	case End:
+	case ir.End:
 		x.vars[p.V] = number{n: whole(levels[p.Slot.Level].Positions)}
 	}
 }
@@ -125,12 +129,12 @@ func (x *foreseer) scalar(p Param) {
 func whole(x float64) int64 { return int64(min(x, 1<<62)) }
 
 // forget deletes the values of the variables that statements of b assign to.
-func (x *foreseer) forget(b *Block) {
+func (x *foreseer) forget(b *ir.Block) {
 	list, ok := x.assigned[b]
 	if !ok {
-		WalkRows(b, func(_ Stmt, r *Row) {
+		ir.WalkRows(b, func(_ ir.Stmt, r *ir.Row) {
 			for v, role := range r.Vars() {
-				if role == Sets {
+				if role == ir.Sets {
 					list = append(list, v)
 				}
 			}
@@ -144,7 +148,7 @@ func (x *foreseer) forget(b *Block) {
 
 // block returns the estimated cost of a block. If a statement is certain to fail, the statements
 // after it are not counted.
-func (x *foreseer) block(b *Block) (c cost) {
+func (x *foreseer) block(b *ir.Block) (c cost) {
 	if b == nil {
 		return c
 	}
@@ -158,31 +162,31 @@ func (x *foreseer) block(b *Block) (c cost) {
 	return c
 }
 
-func (x *foreseer) stmt(s Stmt) cost {
+func (x *foreseer) stmt(s ir.Stmt) cost {
 	switch s := s.(type) {
-	case *Block:
+	case *ir.Block:
 		return x.block(s)
-	case *Ordered:
+	case *ir.Ordered:
 		return x.block(s.Body)
-	case *Declare:
+	case *ir.Declare:
 		x.set(s.V, s.Init)
-	case *Assign:
+	case *ir.Assign:
 		if s.Accumulate {
-			x.set(s.V, &Binary{Add, s.V, s.X})
+			x.set(s.V, &ir.Binary{Op: ir.Add, X: s.V, Y: s.X})
 		} else {
 			x.set(s.V, s.X)
 		}
-	case *If:
+	case *ir.If:
 		return x.branch(s)
-	case *For:
+	case *ir.For:
 		return x.loop(s)
-	case *While:
+	case *ir.While:
 		return x.while(s)
-	case *Launch: // one thread of it
+	case *ir.Launch: // one thread of it
 		defer x.unsure()()
 		x.vars[s.Block], x.vars[s.Thread] = number{}, number{}
 		return x.block(s.Body)
-	case *Fail:
+	case *ir.Fail:
 		x.reach(s)
 	default:
 		return x.operation(s)
@@ -192,21 +196,21 @@ func (x *foreseer) stmt(s Stmt) cost {
 
 // operation returns the cost of a statement that visits elements. The values of variables that the
 // statement sets are forgotten.
-func (x *foreseer) operation(s Stmt) cost {
+func (x *foreseer) operation(s ir.Stmt) cost {
 	r := &x.row
-	r.describe(s)
+	r.Describe(s)
 	for v, role := range r.Vars() {
-		if role == Sets {
+		if role == ir.Sets {
 			delete(x.vars, v)
 		}
 	}
-	var from Expr = Int(0)
+	var from ir.Expr = ir.Int(0)
 	n, visits := 1.0, false
 	for e, role := range r.Exprs() {
 		switch role {
-		case From:
+		case ir.From:
 			from = e
-		case To, Count:
+		case ir.To, ir.Count:
 			n *= x.elements(from, e)
 			visits = true
 		}
@@ -218,7 +222,7 @@ func (x *foreseer) operation(s Stmt) cost {
 }
 
 // set gives a variable the value of an expression.
-func (x *foreseer) set(v *Var, to Expr) {
+func (x *foreseer) set(v *ir.Var, to ir.Expr) {
 	if n, ok := x.value(to); ok {
 		x.vars[v] = n
 	} else {
@@ -235,7 +239,7 @@ func (x *foreseer) unsure() func() {
 }
 
 // reach notes a failure that is sure.
-func (x *foreseer) reach(s *Fail) {
+func (x *foreseer) reach(s *ir.Fail) {
 	if !x.certain {
 		return
 	}
@@ -251,7 +255,7 @@ func (x *foreseer) reach(s *Fail) {
 }
 
 // elements returns the number of elements in [lo, hi), or 0 if a bound is unknown.
-func (x *foreseer) elements(lo, hi Expr) float64 {
+func (x *foreseer) elements(lo, hi ir.Expr) float64 {
 	from, ok := x.value(lo)
 	to, also := x.value(hi)
 	if !ok || !also {
@@ -263,7 +267,7 @@ func (x *foreseer) elements(lo, hi Expr) float64 {
 // branch returns the estimated cost of an If. If the value of the condition is unknown, sure is
 // from the shorter branch and once from the longer one. This is also so if the value is only an
 // estimate, except in a While that runs on estimates.
-func (x *foreseer) branch(s *If) cost {
+func (x *foreseer) branch(s *ir.If) cost {
 	if n, ok := x.value(s.Cond); ok && (n.sure || x.running) {
 		if n.n != 0 {
 			return x.block(s.Then)
@@ -291,7 +295,7 @@ const mostDepth = 12
 const mostTrips = 256
 
 // loop returns the cost of a For.
-func (x *foreseer) loop(s *For) cost {
+func (x *foreseer) loop(s *ir.For) cost {
 	lo, ok := x.value(s.Lo)
 	hi, also := x.value(s.Hi)
 	sure := ok && also && lo.sure && hi.sure
@@ -335,7 +339,7 @@ func (x *foreseer) loop(s *For) cost {
 
 // samples selects the iterations of a loop that are followed, because following all would take too
 // long. trips is the number of iterations of the loop. samples yields the number of each selected
-// iteration, and how many iterations it stands for.
+// iteration, and the number of iterations that it represents.
 func (x *foreseer) samples(trips float64) iter.Seq2[int64, float64] {
 	return func(yield func(int64, float64) bool) {
 		switch {
@@ -361,15 +365,15 @@ const mostRounds = 128
 // while returns the cost of a While. If its body contains no loop and no operation on a range of
 // elements, the cost is 0: the While is a search, or takes at most one step for each entry. The
 // body is then run on estimates, to find the values that variables have after the While.
-func (x *foreseer) while(s *While) cost {
+func (x *foreseer) while(s *ir.While) cost {
 	nested := false
-	WalkRows(s.Body, func(t Stmt, r *Row) {
+	ir.WalkRows(s.Body, func(t ir.Stmt, r *ir.Row) {
 		switch t.(type) {
-		case *For, *While:
+		case *ir.For, *ir.While:
 			nested = true
 		}
 		for _, role := range r.Exprs() {
-			nested = nested || role == To || role == Count
+			nested = nested || role == ir.To || role == ir.Count
 		}
 	})
 	defer x.unsure()()
@@ -405,45 +409,45 @@ func (x *foreseer) while(s *While) cost {
 // trips returns a lower bound of the iterations of a While that increments positions by one until
 // they reach their ends. cond is its condition, such as p < end && q < last. trips returns 0 if the
 // positions are unknown.
-func (x *foreseer) trips(cond Expr) float64 {
-	b, ok := cond.(*Binary)
+func (x *foreseer) trips(cond ir.Expr) float64 {
+	b, ok := cond.(*ir.Binary)
 	if !ok {
 		return 0
 	}
-	if b.Op == And {
+	if b.Op == ir.And {
 		return min(x.trips(b.X), x.trips(b.Y))
 	}
 	lo, ok := x.value(b.X)
 	hi, also := x.value(b.Y)
-	if b.Op != Lt || !ok || !also {
+	if b.Op != ir.Lt || !ok || !also {
 		return 0
 	}
 	return max(float64(hi.n)-float64(lo.n), 0)
 }
 
 // value returns the value of an integer or Bool expression. ok is false if the value is unknown.
-func (x *foreseer) value(e Expr) (n number, ok bool) {
+func (x *foreseer) value(e ir.Expr) (n number, ok bool) {
 	switch e := e.(type) {
-	case *Lit:
+	case *ir.Lit:
 		return number{e.I, true}, e.Typ == tensor.Bool || e.Typ.IsInt()
-	case *Var:
+	case *ir.Var:
 		n, ok = x.vars[e]
 		return n, ok
-	case *Cast:
+	case *ir.Cast:
 		n, ok = x.value(e.X)
 		if e.Typ == tensor.Bool {
 			return truth(n.n != 0, n.sure), ok
 		}
 		return n, ok && (e.Typ == tensor.Int64 || e.Typ == tensor.Int32 && int64(int32(n.n)) == n.n)
-	case *Unary:
+	case *ir.Unary:
 		n, ok = x.value(e.X)
 		switch {
-		case e.Op == Not:
+		case e.Op == ir.Not:
 			return truth(n.n == 0, n.sure), ok
 		default:
 			return number{-n.n, n.sure}, ok && n.n != math.MinInt64
 		}
-	case *Select:
+	case *ir.Select:
 		c, known := x.value(e.Cond)
 		if !known {
 			return number{}, false
@@ -454,17 +458,17 @@ func (x *foreseer) value(e Expr) (n number, ok bool) {
 			n, ok = x.value(e.Y)
 		}
 		return number{n.n, n.sure && c.sure}, ok
-	case *Binary:
+	case *ir.Binary:
 		return x.binary(e)
-	case *Load:
+	case *ir.Load:
 		return x.load(e)
-	case *Search:
+	case *ir.Search:
 		return x.search(e)
 	}
 	return number{}, false
 }
 
-func (x *foreseer) binary(e *Binary) (number, bool) {
+func (x *foreseer) binary(e *ir.Binary) (number, bool) {
 	if !e.X.Type().IsInt() && e.X.Type() != tensor.Bool {
 		return number{}, false
 	}
@@ -472,7 +476,7 @@ func (x *foreseer) binary(e *Binary) (number, bool) {
 	b, also := x.value(e.Y)
 	if e.Op.IsLogic() {
 		decides := int64(0)
-		if e.Op == Or {
+		if e.Op == ir.Or {
 			decides = 1
 		}
 		switch {
@@ -487,39 +491,39 @@ func (x *foreseer) binary(e *Binary) (number, bool) {
 	}
 	sure := a.sure && b.sure
 	if e.Op.IsCompare() {
-		return number{foldOrder(e.Op, a.n, b.n).I, sure}, true
+		return number{ir.Bin(e.Op, ir.Int(a.n), ir.Int(b.n)).(*ir.Lit).I, sure}, true
 	}
 	n, ok := arith(e.Op, a.n, b.n)
 	return number{n, sure}, ok
 }
 
 // arith returns a op b. ok is true only if that is defined and fits into 64 bits.
-func arith(op Op, a, b int64) (n int64, ok bool) {
+func arith(op ir.Op, a, b int64) (n int64, ok bool) {
 	switch op {
-	case Add:
+	case ir.Add:
 		n = a + b
 		return n, (n > a) == (b > 0)
-	case Sub:
+	case ir.Sub:
 		n = a - b
 		return n, (n < a) == (b > 0)
-	case Mul:
+	case ir.Mul:
 		hi, lo := bits.Mul64(uint64(max(a, -a)), uint64(max(b, -b)))
 		return a * b, hi == 0 && lo <= math.MaxInt64
-	case Div, Rem:
+	case ir.Div, ir.Rem:
 		if b == 0 || a == math.MinInt64 {
 			return 0, false
 		}
-		if op == Div {
+		if op == ir.Div {
 			return a / b, true
 		}
 		return a % b, true
-	case Min:
+	case ir.Min:
 		return min(a, b), true
-	case Max:
+	case ir.Max:
 		return max(a, b), true
-	case And:
+	case ir.And:
 		return a & b, true
-	case Or:
+	case ir.Or:
 		return a | b, true
 	}
 	return 0, false
@@ -528,9 +532,9 @@ func arith(op Op, a, b int64) (n int64, ok bool) {
 // segments finds the level and the field to which the array a belongs. perParent is the average
 // number of the level's positions for each position of the level above. level is nil if nothing is
 // known about a.
-func (x *foreseer) segments(a *Array) (perParent float64, level *GivenLevel, field Field) {
+func (x *foreseer) segments(a *ir.Array) (perParent float64, level *Level, field ir.Field) {
 	slot, ok := x.slots[a]
-	if !ok || x.given.Args[slot.Arg] == nil || slot.Field != Pos && slot.Field != Crd {
+	if !ok || x.given.Args[slot.Arg] == nil || slot.Field != ir.Pos && slot.Field != ir.Crd {
 		return 0, nil, 0
 	}
 	levels := x.given.Args[slot.Arg]
@@ -543,13 +547,13 @@ func (x *foreseer) segments(a *Array) (perParent float64, level *GivenLevel, fie
 }
 
 // load returns an estimate of an element of an argument's pos or crd array.
-func (x *foreseer) load(e *Load) (number, bool) {
+func (x *foreseer) load(e *ir.Load) (number, bool) {
 	each, level, field := x.segments(e.A)
 	at, ok := x.value(e.Index)
 	switch {
 	case level == nil || !ok:
 		return number{}, false
-	case field == Pos:
+	case field == ir.Pos:
 		return number{n: whole(float64(at.n) * each)}, true
 	}
 	row := math.Max(each, 1)
@@ -557,12 +561,12 @@ func (x *foreseer) load(e *Load) (number, bool) {
 }
 
 // search returns an estimate of the position that a search for a coordinate finds.
-func (x *foreseer) search(e *Search) (number, bool) {
+func (x *foreseer) search(e *ir.Search) (number, bool) {
 	each, level, field := x.segments(e.A)
 	lo, ok := x.value(e.Lo)
 	hi, also := x.value(e.Hi)
 	key, given := x.value(e.Key)
-	if level == nil || field != Crd || !ok || !also || !given {
+	if level == nil || field != ir.Crd || !ok || !also || !given {
 		return number{}, false
 	}
 	row := math.Max(each, 1)
