@@ -144,7 +144,8 @@ func (c *compilation) addToResult() error {
 	return nil
 }
 
-// threads lets outermost loops run on CPU threads, unless a schedule says what runs where.
+// threads lets outermost loops run on CPU threads, unless a schedule says what runs where or the
+// leaf runs on one thread only.
 func (c *compilation) threads() error {
 	t := c.request.Target
 	if u := c.unit; t.Threads != 1 && c.request.Ask.Schedule == nil && t.Kind == CPU {

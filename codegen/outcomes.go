@@ -12,8 +12,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// This file has the texts of the passes' outcomes and their verifiers, except the texts and
-// verifiers of packages cin and ir.
+// This file has texts of the passes' outcomes, and verifiers. Others are in passes.go, in
+// strategies.go and in other packages.
 
 // verifyNormal checks that each variable of a term is on the left side or summed.
 func verifyNormal(n *notation.Normal) error {

@@ -55,7 +55,7 @@ type Contractions struct {
 	// Terms has an element for each term of the normal form. It is nil if the term cannot be
 	// contracted.
 	Terms []*Term
-	Order []string // the order of the loops, which follows the plan if there is one term
+	Order []string // the order of the loops; it follows a single term's plan with intermediates
 	Notes []string
 }
 
@@ -74,10 +74,10 @@ const serialLoss = 16
 const serialGain = 0.5
 
 // Choose chooses a plan for the contractions of each term. order and notes are the order of the
-// loops and the notes so far. If the statement has one term, the order of the loops and the
-// conversions of operands then follow the plan. Several terms keep their common order. If
-// --network gives a tree, only the plans of terms with exactly its factors follow the tree. The
-// plans of other terms are chosen as they are without --network.
+// loops and the notes so far. If the statement has one term, and its plan makes intermediates, the
+// order of the loops and the conversions of operands then follow the plan. Several terms keep their
+// common order. If --network gives a tree, only the plans of terms with exactly its factors follow
+// the tree. The plans of other terms are chosen as they are without --network.
 func Choose(in Problem, order, notes []string) (*Contractions, error) {
 	c := &Contractions{in: in, Order: order, Notes: notes,
 		Terms: make([]*Term, len(in.Normal.Terms))}
@@ -147,7 +147,8 @@ func (p *Problem) refuse(msg string) *diag.Error {
 }
 
 // planFor returns the best plan for a contraction problem, or nil if there is none. A product that
-// is too large for the search is contracted by its tree or, without a tree, from left to right.
+// is too large for the search is contracted by its tree or, without a tree, from left to right. For
+// such a product without a tree, planFor returns nil if the way is Direct.
 func planFor(p *network.Problem) *network.Plan {
 	switch {
 	case p.Searched():
@@ -218,10 +219,10 @@ func (c *Contractions) refuseTree(tree *network.Tree) error {
 	return nearest
 }
 
-// contractible returns a term as a product to contract. It returns nil if a factor of the term is
-// a quotient or contains a sum, if the term sums over a variable that no factor has, or if too
-// little is known of the product to estimate costs (see network.Problem.Known). Factors without
-// variables, such as numbers, are not part of the product.
+// contractible returns a term as a product to contract. It returns nil if a factor of the term
+// contains a quotient or an explicit sum, if the term sums over a variable that no factor has, or
+// if too little is known of the product to estimate costs (see network.Problem.Known). Factors
+// without variables, such as numbers, are not part of the product.
 func (c *Contractions) contractible(t *notation.Term) *Term {
 	x := &Term{problem: &network.Problem{Sizes: map[string]int64{},
 		Exact: c.in.Compute.IsInt(), MaxOrder: cmp.Or(c.in.MaxOrder, -1), Gemm: c.in.Gemm}}
@@ -412,8 +413,8 @@ func (c *Contractions) String() string {
 	return b.String()
 }
 
-// Verify checks that each contraction has loops over all variables of its factors, in an
-// order that lets them walk the factors as they are stored.
+// Verify checks the plans with intermediates. Each contraction must have loops over all variables
+// of its factors, in an order that lets them walk the factors as they are stored.
 func (c *Contractions) Verify() error {
 	var err error
 	for _, x := range c.Terms {

@@ -8,10 +8,10 @@ import (
 	"distaff/codegen/notation"
 )
 
-// checkNest checks term t, which x computes in one nest of loops. If contracting two tensors at a
+// checkNest checks term t if x computes it in one nest of loops. If contracting two tensors at a
 // time would cost far less, checkNest chooses such a plan instead. If a schedule, a GPU or
 // --intermediate-order forbids that plan, checkNest returns an error. It accepts a nest that
-// --network asks for, by direct or by a tree.
+// --network asks for, by direct or by a tree, and a schedule that makes intermediates itself.
 //
 // If --network=pairwise is given but the term stays in one nest, checkNest adds a note. If
 // --intermediate-order is the reason, it returns an error instead.

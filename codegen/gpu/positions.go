@@ -22,7 +22,7 @@ const (
 	// perWarpTree is the number of entries of such a warp in denseInside if the loop runs over
 	// three or more levels, because their slices may be huge. A.8 has 4.
 	perWarpTree   = 128
-	copiedEntries = 4       // entries of a thread that sums nothing
+	copiedEntries = 4       // entries of a thread in ownPlaces, coordinates of one in tiledRows
 	scalarTerms   = 8       // terms that a thread sums for a scalar result
 	fewResults    = 1 << 13 // if a result has fewer places, a warp computes each sum
 )
@@ -63,8 +63,8 @@ func (s *Shape) lines(texts ...string) Form {
 	return f
 }
 
-// positionLoop is one loop over the positions of an operand. It replaces the loops over the
-// operand's levels.
+// positionLoop is one loop over the positions of a level of an operand. It replaces the loops over
+// this level and the levels above it.
 type positionLoop struct {
 	texts       []string // the commands that make it, with their reasons
 	pos         string   // the variable of the loop
@@ -117,9 +117,9 @@ func (s *Shape) plainPositions() Form {
 }
 
 // fusePositions replaces the loops over the levels of s.driver by one loop over positions. It
-// returns nil if these loops cannot be fused. If the result uses the level arrays of s.driver,
-// fusePositions fuses the levels that the result also has. Otherwise it fuses all levels down to
-// the last one that is not dense.
+// returns nil if these loops cannot be fused. If the result is dense, fusePositions fuses all
+// levels down to the last one that is not dense. Otherwise the result must use the level arrays of
+// s.driver, and fusePositions fuses the levels down to the result's last level that is not dense.
 func (s *Shape) fusePositions() *positionLoop {
 	levels := s.levels()
 	deep := s.deep

@@ -66,8 +66,8 @@ func (n *Nest) HasProducts() (products, contracted bool) {
 	return len(n.products)+len(n.gemms) > 0, len(n.gemms) > 0
 }
 
-// gemmInside reports whether s contains loops that a matrix product will replace (inside), and
-// whether s itself is the outermost of these loops (whole).
+// gemmInside reports whether s contains loops that the matrix product of a contraction will replace
+// (inside), and whether s itself is the outermost of these loops (whole).
 func (n *Nest) gemmInside(s *cin.Forall) (inside, whole bool) {
 	cin.Walk(s, func(x cin.Stmt) {
 		for _, p := range n.gemms {

@@ -30,8 +30,9 @@ import (
 // Nest builds the concrete index notation of a normal form.
 //
 // It goes through the variables from the outermost inward, at first with all terms together. A
-// variable of the left side becomes one loop around all terms. At a summed variable, the terms
-// that sum over it are separated from the others and become producers.
+// variable of the left side becomes one loop around all terms, or several loops if there are too
+// many operands (see loopGroups). At a summed variable, the terms that sum over it are separated
+// from the others and become producers.
 //
 // What a producer assigns to depends on the remaining variables and levels. If no variable of the
 // left side remains, it assigns to a scalar. If the remaining levels of the result can be written
@@ -258,8 +259,8 @@ func (n *Nest) sum(terms []*term, k int, t target) cin.Stmt {
 
 // parts returns the loop nest that computes the terms, over the variables from order[k] on. At
 // least one term has a hoisted sum that is computed just outside the loop over order[k]. parts
-// puts the producer of each such sum around the statement that reads the sum. The producer of the
-// first sum is outermost.
+// puts the producer of each such sum around the statement that reads the sum. Around the nest
+// itself, the producer of the first sum is outermost.
 func (n *Nest) parts(terms []*term, k int, t target) cin.Stmt {
 	rest, here := splitParts(terms, func(p *hoistedSum) bool { return p.k == k })
 	return n.withProducers(n.loops(rest, k, t), here)

@@ -19,11 +19,12 @@ import (
 // of this size several times as fast as loops do, and takes longer than threads take to start.
 const DefaultGemmWork = 1 << 18
 
-// These limits apply if the request leaves GemmWork at 0 and has no schedule. A term is computed
-// as a matrix product only if the result has at least gemmPlaces rows and gemmPlaces columns, and
-// each sum has at least gemmTerms terms. If the result is narrower, loops are as fast, because
-// they sum in registers and need not set the result to 0 first. If the sums are shorter, loops are
-// as fast too, because both wait for memory to deliver the values.
+// These limits apply if the request leaves GemmWork at 0, except to the terms that a schedule
+// substitutes. A term or contraction is computed as a matrix product only if the result has at
+// least gemmPlaces rows and gemmPlaces columns, and each sum has at least gemmTerms terms. If the
+// result is narrower, loops are as fast, because they sum in registers and need not set the result
+// to 0 first. If the sums are shorter, loops are as fast too, because both wait for memory to
+// deliver the values.
 const (
 	gemmPlaces = 64
 	gemmTerms  = 8
@@ -33,7 +34,8 @@ const (
 // thread. If there are fewer, each product runs on all threads.
 const manyProducts = 64
 
-// product is a term that is computed as a product of matrices.
+// product is a term that is computed as a product of matrices. For a contraction that ends in a
+// product (Nest.gemms), outer and parallel are not set.
 type product struct {
 	term *term
 	// outer has the variables of the loops around the product. inner has the variables of the loops

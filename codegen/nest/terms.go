@@ -53,16 +53,16 @@ func (n *Nest) depth(x cin.Expr) int {
 	return d
 }
 
-// pendingSum is an explicit sum next to other factors. It is computed as the temporary temp when
-// its free variables are bound.
+// pendingSum is an explicit sum inside a term. It is computed as the temporary temp when its free
+// variables are bound.
 type pendingSum struct {
 	temp string
 	free []string
 	body []*term
 }
 
-// term converts a term of the normal form, which sums over sums. If an explicit sum is multiplied
-// by other factors, it becomes a scalar temporary, which must be computed before the term.
+// term converts a term of the normal form, which sums over sums. Each explicit sum in a factor
+// becomes a scalar temporary, which must be computed before the term.
 func (n *Nest) term(t *notation.Term, sums []string) *term {
 	out := &term{sums: sums, neg: t.Negative}
 	for _, f := range t.Factors {

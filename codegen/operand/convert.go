@@ -10,11 +10,12 @@ import (
 	"distaff/io/tensor"
 )
 
-// Fit finds one order for all loops. If the storage orders of the uses contradict each other, it
-// converts some operands to storage that fits the order required by the others. It chooses the
-// operands whose conversion costs least: the cost is the number of entries or, if bySize is true,
-// the number of coordinates. size returns the size of a variable. Fit sets the formats of the
-// uses, and returns the order with a note for each conversion.
+// Fit finds one order for all loops. If the storage orders of the uses, the storage order of the
+// result and the explicit sums contradict each other, it converts some operands to storage that
+// fits the order required by the others. It chooses the operands whose conversion costs least (see
+// cheapest): the cost is the number of entries or, if bySize is true, the number of coordinates
+// (see cost). size returns the size of a variable. Fit sets the formats of the uses, and returns
+// the order with a note for each conversion.
 func (x *Uses) Fit(n *notation.Normal, result tensor.Format, size func(string) int64,
 	bySize bool) (order []string, notes []string) {
 	uses := x.List

@@ -13,8 +13,8 @@ import (
 //
 // A sparse level can be iterated only when the coordinates of the levels above it are known, so
 // the variables of those levels come first. A sparse result is appended to in its storage order.
-// An explicit sum() next to other factors is computed when its free variables, which it reads but
-// does not sum, are known.
+// An explicit sum() inside a term is computed when its free variables, which it reads but does not
+// sum, are known.
 type Graph struct {
 	vars  []string
 	after map[string]map[string]bool // after[u][v]: u comes before v

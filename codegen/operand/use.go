@@ -127,8 +127,8 @@ func (u *Use) Widths() (pos, crd []uint8) {
 	return pos, crd
 }
 
-// Width returns the width in bytes of integers from 0 to n: 4 if n fits in 32 bits, and otherwise
-// 8.
+// Width returns the width in bytes of integers from 0 to n: 4 if n fits in a signed integer of 32
+// bits, and otherwise 8.
 func Width(n float64) uint8 {
 	if n <= math.MaxInt32 {
 		return 4

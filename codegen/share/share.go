@@ -25,9 +25,11 @@ type Problem struct {
 // Find returns the access of statement s to the operand whose level arrays the result can use, or
 // nil if there is none.
 //
-// The operand must have the widths that the result must have. Three more conditions must hold:
+// Find chooses the first operand that meets three conditions. It returns nil if this operand does
+// not have the widths that the result must have. The conditions are:
 //
-//   - The operand's levels equal the result's levels.
+//   - The operand's levels equal the result's levels, down to the result's last compressed level.
+//     All levels of the operand are dense or compressed.
 //   - Each loop over a compressed level visits exactly the coordinates that the operand stores, and
 //     each loop over a dense level visits the whole range.
 //   - The statement computes a value of the result for each entry of the operand. This check relies

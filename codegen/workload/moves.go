@@ -22,11 +22,12 @@ type Moves struct {
 	// Enters is the number of times that a loop over a segment of an operand begins.
 	Enters float64
 	// Ends is the number of branches that the processor cannot predict: a loop over a segment of an
-	// operand ends, or an intersection advances another operand than in the step before.
+	// operand ends, an intersection advances another operand than in the step before, or a binary
+	// search of a tile takes one of its last steps (see newSearchSteps).
 	Ends float64
-	// Steps is the number of steps of loops that merge several operands, times the number of
-	// operands. For a sum that is merged in windows, one step covers several coordinates of the
-	// union.
+	// Steps is the number of steps of loops that merge several operands. A step of a union counts
+	// once for each operand. If a union is merged in windows, a step counts once and covers several
+	// coordinates of the union. The steps of an intersection are the entries of all its operands.
 	Steps float64
 	// Searches is the number of steps of binary searches. A tile of an operand's positions finds its
 	// first coordinates by such searches.

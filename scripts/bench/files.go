@@ -36,8 +36,8 @@ type stored struct {
 }
 
 // storedTable has a line for each way to store a result. In some lines, each rank writes its dense
-// or sparse arrays to the file as they are. In other lines, the ranks hold blocks of columns, and
-// each row of the file is combined from several blocks.
+// or sparse arrays to the file as they are. In other lines, the ranks hold blocks of the last mode,
+// and each row of the file is combined from several blocks.
 var storedTable = []stored{
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 1, "", 2},
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 2, "", 2},

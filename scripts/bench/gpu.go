@@ -30,7 +30,8 @@ type gpuRow struct {
 }
 
 // gpuLine is a line of a GPU's table. The time is compared with versus: with cuSPARSE, with another
-// schedule of the row, or with the same schedule in another row.
+// schedule of the row, or with the same schedule in another row. If versus is "", it is not
+// compared.
 type gpuLine struct {
 	schedule schedule
 	versus   string
@@ -342,7 +343,7 @@ func difference(got, want []float64) float64 {
 
 // The schedules are from appendix A of R. Senanayake's thesis, "A unified iteration space
 // transformation framework for sparse and dense tensor algebra" (2020). The number of entries of a
-// thread or warp is a parameter, because the thesis does not fix it.
+// thread or warp is a parameter.
 
 // schedule is a way to compute a statement. An empty text is the target's default.
 type schedule struct{ name, text string }

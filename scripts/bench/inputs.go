@@ -17,9 +17,9 @@ import (
 )
 
 // generated describes an input. kind is the kind of a generated operand of a job, such as
-// uniform:ENTRIES or dense, or a kind of the function degrees. Sizes and counts of more than
-// 100,000 entries shrink with the scale. fixed is the number of last modes whose sizes do not
-// shrink.
+// uniform:ENTRIES or dense, or fibres:SHARE, or a kind of the function degrees. Sizes and counts of
+// more than 100,000 entries shrink with the scale. fixed is the number of last modes whose sizes do
+// not shrink.
 type generated struct {
 	kind, format string
 	dims         []int64
@@ -119,7 +119,8 @@ func (b *bench) dims(name string) []int64 {
 // input returns the input with the given name, and makes it when it is first used. There are these
 // kinds of names:
 //
-//   - A key of inputs is the name of one of these tensors.
+//   - A key of inputs is the name of one of these tensors. A number may follow.
+//   - geometricFACTOR is a matrix of the kind geometric.
 //   - vec:INPUT:MODE and mat:INPUT:MODE are a dense vector and a dense matrix. They have one row
 //     for each coordinate of the mode of INPUT. mat:INPUT:MODE:COLUMNS has that many columns.
 //   - full:SIZES is a dense tensor, for example full:40,40 or full:n,s. The size n is the number of
@@ -180,7 +181,7 @@ func seed(name string) (s int64) {
 	return s
 }
 
-// generate makes an input of the table.
+// generate makes the input that in describes.
 func (b *bench) generate(name string, in generated) *tcs.Tensor {
 	parts, dims, x := strings.Split(in.kind, ":"), b.dims(name), []float64(nil)
 	for _, text := range parts[1:] {

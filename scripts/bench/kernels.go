@@ -98,7 +98,7 @@ var (
 var handTexts = map[string]string{"": handKernels + handCompute, "schedules": handSchedules,
 	"dense": handDense}
 
-// object compiles handwritten C in the same way as leaves. It compiles each text once.
+// object compiles C code in the same way as leaves. It compiles each text once.
 func (b *bench) object(text string) *cc.Object {
 	if b.objects[text] == nil {
 		cfg := must(cc.FromEnv(os.Getenv))

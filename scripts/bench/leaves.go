@@ -48,7 +48,7 @@ func leafKernels() []kernel {
 }
 
 // against holds the times of one kernel: our leaf's, the handwritten kernel's, and the times of
-// each of bench.libs, which are empty if the library does not have the kernel.
+// each of bench.libs, which are empty if the library cannot run the kernel on these threads.
 type against struct {
 	kernel  kernel
 	threads int
@@ -224,9 +224,9 @@ const modeLimit, copyLimit = 1.5, 1
 //
 //   - MTTKRP in each mode is compared with MTTKRP in mode 0, whose result is written in storage
 //     order.
-//   - A product that sums one mode, and whose result has compressed levels, is compared with a
-//     product that reads a copy. The copy stores this mode last, and the time of making it is
-//     added.
+//   - A product that sums one mode, except the last mode, and whose result has compressed levels,
+//     is compared with a product that reads a copy. The copy stores this mode last, and the time of
+//     making it is added.
 func modes(b *bench) (rows []row) {
 	for _, t := range []string{"c", "d", "e", "f"} {
 		add := func(name string, k, reference kernel, limit float64, copied int) {

@@ -136,7 +136,7 @@ type bench struct {
 	columns []string               // formats of the columns of the group
 	dir     string                 // a folder for files of the group
 	tensors map[string]*tcs.Tensor // inputs that the group has made (inputs.go)
-	objects map[string]*cc.Object  // compiled handwritten C, by file
+	objects map[string]*cc.Object  // compiled C, by its text
 	libs    []*peer                // libraries that the group compares with
 	ways    []way                  // how the group starts ranks
 	machine *spmd.Machine          // the model of this machine, or nil
@@ -212,7 +212,7 @@ func clocked(f func() error) side {
 }
 
 // turns lets the sides take the given number of turns alternately, and returns the seconds of each
-// side's runs. The sums of all results must be equal.
+// side's runs. In each round the sums of the results must be about equal (see sameSum).
 func turns(rounds int, sides ...side) []times {
 	all := make([]times, len(sides))
 	for range rounds {

@@ -132,7 +132,8 @@ func (p *peer) program(dir string) ([]string, error) {
 	return []string{exe}, nil
 }
 
-// path returns the first needed path that exists, or "" if there is none.
+// path returns a path that matches the first pattern of needs with a match, the last one in
+// lexical order. It returns "" if there is none.
 func (p *peer) path() string {
 	for _, pattern := range p.needs {
 		set := true

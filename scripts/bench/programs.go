@@ -227,8 +227,8 @@ func (b *bench) stepsInGo(s *system, threads int) (t []times) {
 }
 
 // stepsOfFile measures 1,000 steps of conjugate gradients that a job file runs in this process.
-// stepsInGo measures the same steps. stepsOfFile subtracts the time of a job file with a single
-// step, so that loading and preparation are not counted.
+// stepsInGo measures the same steps. stepsOfFile returns the times of 1,001 steps and of a single
+// step. Their difference, which figure prints, counts no loading and no preparation.
 func (b *bench) stepsOfFile(s *system, threads int) []times {
 	text := "param passes = 1\ntensor A(n, n): ds from \"A.tcs\"\ntensor b(n): d from " +
 		"\"b.tcs\"\ntensor x(n): d\n" + strings.Join(cgStart, "\n") +
@@ -338,7 +338,7 @@ func arguments(u *codegen.Unit, operands map[string]*tcs.Tensor) (args []*tcs.Te
 }
 
 // alone is a leaf that a loop in C calls repeatedly, so that the measured time does not include the
-// overhead of calls from Go. The result of the leaf's statement must be dense.
+// overhead of calls from Go.
 type alone struct {
 	leaf   kernels.Leaf
 	args   []*tcs.Tensor // the result comes first

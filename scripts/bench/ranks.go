@@ -65,9 +65,8 @@ type rankedLine struct {
 // r*allowed, where r is the memory bandwidth of two cores divided by the bandwidth of one core.
 const leastSpeedup, allowed = 1.5, 0.9
 
-// splitRounds is the smallest number of runs of a job whose loops are split over the ranks. Such a
-// job needs several runs, because the time of a run depends on where in physical memory its arrays
-// are.
+// splitRounds is the smallest number of turns of a job whose loops are split over the ranks. Such a
+// job needs several turns, because its time depends on where in physical memory its arrays are.
 const splitRounds = 5
 
 // rankedTable returns the lines of the group ranks.
