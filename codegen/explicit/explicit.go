@@ -74,7 +74,7 @@ type Pattern struct {
 }
 
 // Positions returns s with a loop over positions of operand p in place of each nest that strategy
-// v marks. The loops in s must be nodes of v.Stmt.
+// v marks, unless a call replaces the nest. The loops in s must be nodes of v.Stmt.
 func Positions(s cin.Stmt, v *strategy.Value, p Pattern) cin.Stmt {
 	return cin.Descend(s, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)
@@ -89,7 +89,7 @@ func Positions(s cin.Stmt, v *strategy.Value, p Pattern) cin.Stmt {
 }
 
 // loop returns the loop that replaces f and the loops inside it. pos is the name of the position.
-// A loop on threads has perThread chunks for each thread.
+// A loop on threads has perThread chunks for each thread, or one chunk if there is one thread.
 func (p Pattern) loop(f *cin.Forall, perThread int64, pos string) cin.Stmt {
 	last := f
 	levels := []string{f.Var}

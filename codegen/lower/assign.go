@@ -51,8 +51,8 @@ func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *scope.Env) {
 	l.b.Choose(e.Own, func() { add(false) }, func() { add(true) })
 }
 
-// assignResult emits code that stores x in the result at e's cursor. A place that does not contain
-// 0 yet is written even if x is absent.
+// assignResult emits code that stores x in the result at e's cursor. If the last level of the
+// result is dense, a place that the leaf must still initialize is written even if x is absent.
 func (l *lowerer) assignResult(s *cin.Assign, x scope.Value, e *scope.Env) {
 	a := l.leaf.Out
 	pos := e.Res.Pos

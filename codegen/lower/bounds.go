@@ -31,8 +31,8 @@ func (l *lowerer) boundsLoop(f *cin.Forall, e *scope.Env, c *scope.Component, wa
 	return l.tiles(f, e, o, want)
 }
 
-// tiles lowers a loop over tile numbers. Before the loop, the result is set to 0, unless each tile
-// of the result is set to 0 inside.
+// tiles lowers a loop over tile numbers. If the loop assigns to the result, the result is set to 0
+// before the loop (merge.Zero), unless each tile of the result is set to 0 inside.
 func (l *lowerer) tiles(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
 	c := o.Of
 	// If nothing else is between this loop and the loop that determines the result's next variable,
@@ -85,7 +85,7 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want 
 	return some
 }
 
-// tilePieces emits a parallel loop over tile numbers. The result has arrays that grow, so each
+// tilePieces emits a parallel loop over tile numbers. The result is written in order, so each
 // iteration makes a separate piece of the result.
 func (l *lowerer) tilePieces(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) {
 	c := o.Of
@@ -106,9 +106,10 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) {
 		})
 }
 
-// determine lowers f, the last loop of a component of the schedule (o.Of). It emits loops over the
-// original variables of the component, because f and the outer loops together determine their
-// values. The loops visit only the values in o.Iv, the interval that the outer loops have left.
+// determine lowers f, the last loop of a component of the schedule (o.Of). f and the outer loops
+// together determine the values of the component's original variables. The emitted loops are over
+// these variables, or over positions (positions.ShareRows, Fill and Sum). They visit only the
+// values in o.Iv, the interval that the outer loops have left.
 func (l *lowerer) determine(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
 	c := o.Of
 	if n := l.leaf.LoopStrategy(f).RowLanes; n > 0 {

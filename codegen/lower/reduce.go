@@ -146,8 +146,8 @@ func (l *lowerer) ownRows(f *cin.Forall, e *scope.Env, v string) {
 
 // parallel lowers a loop on threads over a variable of the result. The variable's range is cut into
 // chunks of about equal work. Each chunk is a serial loop with its own workspaces and, if the
-// result is appended to, its own buffers. All terms of a sum are in the same chunk, so the result
-// does not depend on the number of chunks or threads.
+// result is appended to, its own buffers. All terms of a sum are in the same chunk, except in long
+// rows (strategy.Long). The result does not depend on the number of chunks or threads.
 func (l *lowerer) parallel(f *cin.Forall, e *scope.Env, long strategy.Long) ir.Expr {
 	if long.How == strategy.Precomputed {
 		a := l.newLongProductRows(f, e, long)

@@ -47,8 +47,9 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form, e *scope.Env) spa
 }
 
 // fillsRow returns the workspace to which loop f adds rows, and the assignment that adds them. f
-// and the loops inside it must be over exactly the variables of a row, and must contain no other
-// statement than the assignment. Otherwise fillsRow returns nil, nil.
+// and the loops inside it must be as many as the variables of a row, and must contain no other
+// statement than the assignment. Otherwise, or if the row is already found, fillsRow returns nil,
+// nil.
 func (l *lowerer) fillsRow(f *cin.Forall, e *scope.Env) (space.Filler, *cin.Assign) {
 	held, _ := e.Space(cin.Target(f).Name).(workspace)
 	w, ok := held.space.(space.Filler)

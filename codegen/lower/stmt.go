@@ -40,9 +40,9 @@ func (l *lowerer) stmt(s cin.Stmt, e *scope.Env, want bool) ir.Expr {
 	panic(fmt.Sprintf("BUG: lower: statement %T", s))
 }
 
-// seq lowers the statements of s one after another. If they assign to the result, seq first emits
-// code that sets the result to 0. There is one exception: in a scheduled leaf whose whole result is
-// the target of s, the first statement sets the result to 0 itself.
+// seq lowers the statements of s one after another. If they assign to the result, seq first calls
+// merge.Zero. There is one exception: in a scheduled leaf whose whole result is dense and the
+// target of s, the first statement sets the result to 0 itself.
 func (l *lowerer) seq(s *cin.Seq, e *scope.Env, want bool) ir.Expr {
 	some := ir.Expr(ir.Truth(false))
 	list := s.List

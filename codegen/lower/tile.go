@@ -157,8 +157,8 @@ func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string
 	}
 }
 
-// rowSpace is a workspace over a variable whose range is a tile: a local array whose places are
-// assigned either all or not at all.
+// rowSpace is a workspace over a variable whose range is a tile or the rest of a row: a local array
+// whose places in this range are assigned either all or not at all.
 type rowSpace struct{ sums *ir.Array }
 
 func (l *lowerer) newRowSpace(t *cin.Access, e *scope.Env) *rowSpace {

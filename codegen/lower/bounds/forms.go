@@ -34,7 +34,7 @@ func Code(f provenance.Form) ir.Expr {
 }
 
 // NameForm returns a function that declares a local variable with the value of a form, and returns
-// the variable as a form.
+// the variable as a form. The function returns a constant form without a variable.
 func NameForm(b *emit.Builder) func(name string, f provenance.Form) provenance.Form {
 	return func(name string, f provenance.Form) provenance.Form { return Form(b.Named(name, Code(f))) }
 }

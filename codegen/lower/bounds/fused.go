@@ -63,8 +63,9 @@ func tuples(iv scope.Interval, e *scope.Env) (from, to []ir.Expr) {
 }
 
 // digits returns the coordinates of point number x of a fused space. x may also be the number of
-// points, which is the end of the space. The first coordinate is then one more than the largest
-// value of its variable, and every other coordinate is the smallest value of its variable.
+// points, which is the end of the space. If the space is not empty, the first coordinate is then
+// one more than the largest value of its variable, and every other coordinate is the smallest value
+// of its variable.
 func digits(roots []string, x ir.Expr, e *scope.Env) []ir.Expr {
 	out := make([]ir.Expr, len(roots))
 	for d, f := range provenance.Digits(roots, spanForms(e, roots), Form(x), NameForm(e.Leaf.B)) {
@@ -122,7 +123,7 @@ func corners(iv scope.Interval, e *scope.Env) (from, to []ir.Expr) {
 // positionOf emits a search for the first stored point that is not before a given point. point has
 // the coordinates of that given point. positionOf returns the position of the found point in the
 // last fused level under c. It returns end if all stored points are before the given point. The
-// search visits one segment of each compressed fused level.
+// search visits at most one segment of each compressed fused level.
 func positionOf(l *scope.Leaf, c *tree.Cursor, iv scope.Interval, point []ir.Expr,
 	end ir.Expr) ir.Expr {
 	p := l.B.Declare(c.Of.Prefix()+"_at", end)
@@ -181,8 +182,8 @@ func numberAt(c *tree.Cursor, iv scope.Interval, p ir.Expr, e *scope.Env) ir.Exp
 	return n
 }
 
-// ChildRange returns the range of the positions of all children in a cursor's next level, which is
-// compressed or dense. If the leaf gets only a part of a dense level, the range is this part.
+// ChildRange returns the range of the positions of all children in a cursor's next level. If the
+// leaf gets only a part of a dense level, the range is this part.
 func ChildRange(c *tree.Cursor, e *scope.Env) (lo, hi ir.Expr) {
 	l := e.Leaf
 	if !c.Of.Kind(c.Level).CanLocate() {

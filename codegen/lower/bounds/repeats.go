@@ -12,7 +12,7 @@ import (
 // pastRepeats returns position p of the level of interval iv, or a later position if p is inside a
 // group of repeats. If the position before p has the same coordinates as p, the result is the first
 // position after p with other coordinates. The coordinates compared are those in iv's level and in
-// the levels above it that have the same position numbers.
+// the fused levels above it that have the same position numbers.
 func pastRepeats(iv scope.Interval, p ir.Expr, e *scope.Env) ir.Expr {
 	l := e.Leaf
 	if iv.Unit != scope.Positions || ir.Never(e.Cur[iv.Key].Present) {

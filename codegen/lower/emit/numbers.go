@@ -20,7 +20,7 @@ func Capped(x, y ir.Expr) ir.Expr {
 }
 
 // Part returns where part k starts if a range is cut into even parts: lo + ⌊(hi-lo)·k/parts⌋. It
-// avoids the product of k and the length, which may be up to 2^61.
+// avoids the product of k and the length, which may overflow.
 func Part(lo, hi, k, parts ir.Expr) ir.Expr {
 	n := ir.Minus(hi, lo)
 	return ir.Plus(lo, ir.Plus(ir.Times(ir.Over(n, parts), k),

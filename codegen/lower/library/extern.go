@@ -56,7 +56,7 @@ type externNest struct {
 	f *cin.Forall
 	e *scope.Env
 	o *strategy.Extern
-	// ranges has the ranges of the loops' variables, by the variables' names in accesses.
+	// ranges has the ranges of the loops, by the variables in accesses and by the loops' variables.
 	ranges map[string]tree.Range
 	// some is true if all ranges are nonempty.
 	some  ir.Expr
@@ -126,7 +126,7 @@ func (n *externNest) derived(f *cin.Forall, c *scope.Component) (string, tree.Ra
 	return c.Roots[0], tree.Range{Lo: o.Iv.Lo, Hi: o.Iv.Hi}
 }
 
-// segment is an array of a tensor with the index of the element at which a user's function starts.
+// segment is an array of a tensor with the index of the element at which the function starts.
 // The field at is this index if the variables of the function's loops are 0. Below a compressed
 // level, it is the index for position 0 of that level. The field by says how much the index grows
 // with each variable.
@@ -178,8 +178,8 @@ func (n *externNest) pointer(s segment, added bool) {
 	}
 }
 
-// isLoopVar reports whether v is a variable of the loops that the user's function runs. The code
-// that calls the function does not know a coordinate of v.
+// isLoopVar reports whether v is a variable of the loops that the function runs. The code that
+// calls the function does not know a coordinate of v.
 func (n *externNest) isLoopVar(v string) bool {
 	_, ok := n.ranges[v]
 	return ok
@@ -229,9 +229,9 @@ func (n *externNest) space(w Array, a *cin.Access) segment {
 	return s
 }
 
-// values returns the part of the result's values that the user's function computes. It has the
-// array, the index where the part begins in the current iteration of the surrounding loops, and the
-// strides of the array.
+// values returns the part of the result's values that the function computes. It has the array, the
+// index where the part begins in the current iteration of the surrounding loops, and the strides of
+// the array.
 func (n *externNest) values() segment {
 	l, e := n.l, n.e
 	op := l.Out.Op

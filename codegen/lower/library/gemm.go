@@ -14,10 +14,10 @@ import (
 
 // Gemm lowers nested loops around a product of dense operands to one matrix product. f is the
 // outermost of loopCount loops. Gemm first calls emitLoops, which lowers the loops like any other
-// loops, and then looks for the matrix product in the emitted code. Whether it finds the product
-// therefore does not depend on how the operands are stored. If a factor is absent, so that nothing
-// is added, the code stays as it is. If the code is not a matrix product otherwise, Gemm refuses
-// the schedule, and the message says which part of the code prevents it.
+// loops, and then looks for the matrix product in the emitted code. It therefore need not know how
+// the operands are stored. If a factor is absent, so that nothing is added, the code stays as it
+// is. If the code is not a matrix product otherwise, Gemm refuses the schedule, and the message
+// says which part of the code prevents it.
 func Gemm(f *cin.Forall, e *scope.Env, loopCount int, want bool, emitLoops func() ir.Expr) ir.Expr {
 	l := e.Leaf
 	if f.Unit != cin.Serial {

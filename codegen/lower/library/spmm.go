@@ -13,12 +13,12 @@ import (
 )
 
 // offsetThreads is the number of threads in a block of the kernel that computes the row offsets of
-// a part of a matrix.
+// a matrix.
 const offsetThreads = 256
 
 // SpMM lowers loops around a product of matrices to a call of a GPU library. The first matrix is in
 // compressed rows, and the second one is dense, or a vector. The library requires row positions
-// that start at 0. For a part of a matrix, a kernel computes them first.
+// that start at 0 and have the width of coordinates. If they do not, a kernel computes them first.
 func SpMM(f *cin.Forall, e *scope.Env, o *strategy.Extern, want bool) ir.Expr {
 	l := e.Leaf
 	n := &spmmNest{nest: externNest{l: l, f: f, e: e, o: o, ranges: map[string]tree.Range{}}}

@@ -9,7 +9,8 @@ import (
 )
 
 // MergeLoops emits a loop for each lattice point. The loop runs while all iterators of the point
-// have entries, and its body has a case for each point under it, or is one predicated body.
+// have entries, and its body has a case for each point under it, or is one predicated body. If
+// p.Merge lowers the loop, MergeLoops emits nothing else.
 func (p *Loop) MergeLoops() ir.Expr {
 	if p.Merge != nil && p.Merge(p) {
 		return ir.Truth(true)

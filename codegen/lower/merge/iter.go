@@ -17,7 +17,7 @@ type Iter struct {
 	Cur     *tree.Cursor
 	Crd     *ir.Array
 	Lo, Hi  ir.Expr
-	P       *ir.Var // the position; declared by start
+	P       *ir.Var // the position
 	here    ir.Expr // whether the iterator is at the current coordinate
 	c       *ir.Var // the coordinate at P
 	run     *ir.Var // the end of the run of positions with the coordinate, if the level has runs

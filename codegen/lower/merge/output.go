@@ -49,9 +49,9 @@ func fillBelow(e *scope.Env) {
 	l.B.Emit(&ir.Fill{A: r.Values, Lo: lo, Hi: hi, X: ir.Zero(r.Values.Elem)})
 }
 
-// visited returns the part of v's range that the surrounding loops visit. It returns false if they
-// visit the whole range. It also returns false if v is fused with other variables and has no range
-// of its own in e.
+// visited returns the part of v's range that the surrounding loops visit. It returns false if e has
+// neither a range of v nor open loops of v's component. It also returns false if v is fused with
+// other variables and has no range of its own in e.
 func visited(e *scope.Env, v string) (tree.Range, bool) {
 	if s, ok := e.Ranges.Get(v); ok {
 		return s, ok
@@ -66,7 +66,8 @@ func visited(e *scope.Env, v string) (tree.Range, bool) {
 }
 
 // LoopsOverResult reports whether f must visit the result's next level in storage order, and
-// returns the level. This is so if the level is compressed and the assembly writes in order.
+// returns the level. This is so if f assigns to the result, the level is compressed and the
+// assembly writes in order.
 func LoopsOverResult(f *cin.Forall, e *scope.Env) (level int, ok bool) {
 	l := e.Leaf
 	k := e.Res.Level
@@ -96,7 +97,9 @@ func BindResultAt(f *cin.Forall, in *scope.Env) {
 	EnterResult(in)
 }
 
-// EnterResult moves the result's cursor through the dense levels whose variables are bound.
+// EnterResult moves the result's cursor through the dense levels whose variables are bound. If the
+// result shares an operand's pattern, the cursor does not move before it has passed the last
+// compressed level.
 func EnterResult(e *scope.Env) {
 	l := e.Leaf
 	op := l.Out.Op

@@ -13,9 +13,9 @@ import (
 const maxCopied = 256
 
 // copyRows makes the loops in p's body read rows of operands from copies in registers. p's variable
-// must select the rows. A row is copied if its length is a constant in the leaf and at least two
-// loops in p's body are around the loop along the row, so that the row is read repeatedly. Rows of
-// more than maxCopied bytes are not copied.
+// must select the rows. A row is copied only if its length is a constant in the leaf and at least
+// two loops in p's body are around the loop along the row, so that the row is read repeatedly. Rows
+// of more than maxCopied bytes are not copied.
 //
 // The C compiler does not make such copies, for two reasons. It cannot move a load out of a loop
 // that may have no iterations. It also loads a row again for each segment that the inner loops

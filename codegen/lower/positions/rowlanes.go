@@ -184,8 +184,8 @@ func (r *rowLanes) inRow(q ir.Expr) *scope.Env {
 
 // store emits code that adds the sum of a row to its place in the result. The addition is atomic if
 // other threads may add to the same place. whole is the condition that the whole row is in the
-// tile. If it holds and nothing else adds to the place, the code stores the sum without reading the
-// old value.
+// tile. If it holds, nothing else adds to the place, and the leaf does not add to existing values,
+// the code stores the sum without reading the old value.
 func (r *rowLanes) store(in *scope.Env, whole ir.Expr) {
 	l := r.tile.e.Leaf
 	add := func(atomic, whole bool) {

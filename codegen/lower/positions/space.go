@@ -217,8 +217,9 @@ type placeLoop struct {
 
 // Fill lowers the loop f, which fills a workspace over an interval of positions, as one loop over
 // these positions. It loads coordinates only if the body reads them. It returns false and emits
-// nothing if f fills no such workspace, or if the body reads a coordinate of an upper level. Such a
-// coordinate has several positions below it, so it cannot be found from the position alone.
+// nothing if f fills no such workspace, or if the body reads a coordinate of an upper level that
+// has other positions. Such a coordinate has several positions below it, so it cannot be found from
+// the position alone.
 func Fill(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	c := o.Of
 	l := e.Leaf

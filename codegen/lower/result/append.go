@@ -9,9 +9,10 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// appendResult appends coordinates and values to arrays that grow. On one thread, or if no loop is
-// parallel, the arrays are the result. Otherwise each chunk of a parallel loop has its own arrays
-// (ordered.go, joined.go), which are joined in order.
+// appendResult appends coordinates and values to arrays that grow. If no loop is parallel, the
+// arrays are the result. Otherwise each chunk of a parallel loop has its own arrays. The arrays of
+// a single chunk become the result, and those of several chunks are joined in order (ordered.go,
+// joined.go).
 type appendResult struct{ growing }
 
 // Whole emits the code for the whole result. run emits the loops. If the loops are not parallel,

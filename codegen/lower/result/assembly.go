@@ -34,8 +34,8 @@ import (
 // There are two groups of implementations. With random access (dense, shared pattern, mapped),
 // values may be written in any order, because a value's position is computed or is the position of
 // an operand's entry. With ordered access (fixed pattern, append, two passes), the coordinates of
-// the result's compressed levels are visited in storage order, each coordinate once. Summing.Sum is
-// an exception. An Assembly of this group also implements ordered.
+// the result's compressed levels are visited in storage order within a chunk, each coordinate once
+// in each pass. Summing.Sum is an exception. An Assembly of this group also implements ordered.
 type Assembly interface {
 	// Whole emits the code that makes the result. run lowers the statement, and may be called
 	// twice. parallel is true if loops on threads make the result in chunks.
@@ -87,7 +87,8 @@ var (
 // clearing is an assembly that can set values of a pattern to 0.
 type clearing interface {
 	// clear emits code that sets the values at the positions lo to hi of the last compressed level
-	// to 0.
+	// to 0. In a mapped result these are positions of the operand, and values that another leaf has
+	// written are kept.
 	clear(lo, hi ir.Expr)
 }
 

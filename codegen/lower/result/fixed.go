@@ -161,8 +161,9 @@ func (a *fixedResult) zeroBlocks(lo, hi ir.Expr) {
 		X: ir.Zero(a.out.Values.Elem)})
 }
 
-// row returns the range of positions of compressed level k below the current position. The range is
-// empty if the result does not have the current coordinates.
+// row returns the range of positions of compressed level k below the current position. In a chunk,
+// the range has only positions of the chunk. The range is empty if the result does not have the
+// current coordinates.
 func (a *fixedResult) row(e *scope.Env, k int) (lo, hi ir.Expr) {
 	l := a.out.Leaf
 	name := a.out.Op.Prefix() + "_row"
@@ -242,8 +243,8 @@ func (a *fixedResult) advance(k int, p *ir.Var, end, c ir.Expr) {
 }
 
 // find emits code that moves a.done to the position of coordinate c, or of the first larger
-// coordinate, in the row that ends at end. It sets the values that are skipped to 0. moved, if it
-// is not nil, emits code that runs if a.done was not at coordinate c.
+// coordinate, in the row that ends at end, or to end. It sets skipped values to 0. moved, if it is
+// not nil, emits code that runs if a.done was not at coordinate c.
 func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 	l := a.out.Leaf
 	l.B.When(ir.Inverse(a.holds(a.out.Deep, a.done, end, c)), func() {
@@ -258,7 +259,8 @@ func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 
 // Store emits code that stores the value x. If the code has a current row of the last compressed
 // level, it finds the current coordinate in the row and stores the value at the coordinate's
-// position. Otherwise the code stores the value at the position of the result's cursor.
+// position. An absent value is not stored there. Otherwise the code stores the value at the
+// position of the result's cursor.
 func (a *fixedResult) Store(x scope.Value, e *scope.Env) {
 	l := a.out.Leaf
 	switch {

@@ -84,7 +84,7 @@ func (a *growing) loop(p *merge.Loop, k int) ir.Expr {
 }
 
 // closePos emits code that writes the pos entries of parents, the positions of the level above lev.
-// It writes the entry of each parent before end whose entry is not written yet. All these entries
+// It writes each entry of pos with an index before end that is not written yet. All these entries
 // are the current number of coordinates in lev.
 func closePos(l *scope.Leaf, lev *growingLevel, end ir.Expr) {
 	l.B.Loop(lev.pos.Name+"_q", ir.Plus(lev.closed, ir.Int(1)), end,

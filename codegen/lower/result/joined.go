@@ -17,8 +17,8 @@ type joinedChunks struct {
 	a     *appendResult
 	slots ir.Expr
 	// pos is the array of the outermost compressed level. All levels above it are dense, so its
-	// length is known, and the chunks write it in place. The chunk of slot k writes the places
-	// (base[k], until[k]].
+	// length is known, and the chunks write it in place: the chunk of slot k writes the places
+	// (base[k], until[k]]. If first is 0, the chunks do not write it.
 	pos         *ir.Array
 	base, until *ir.Array
 	start       ir.Expr // base[k] of the current chunk

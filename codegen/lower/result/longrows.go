@@ -11,7 +11,7 @@ import (
 
 // longDenseRows handles the rows of a dense result, or of a shared pattern, that have too many
 // entries for one thread. The parallel loop leaves them out. They are computed after the loop, one
-// after another, each on all threads.
+// after another, each divided among the threads as long.Parts says.
 type longDenseRows struct {
 	l       *scope.Leaf
 	long    strategy.Long

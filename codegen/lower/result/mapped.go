@@ -37,9 +37,9 @@ func newMappedResult(r *scope.Result) *mappedResult {
 
 // at emits code that looks up in the map which position of the result belongs to position p of the
 // operand. A negative entry means that this leaf is the first at the position. The code then sets
-// the values at the position to 0. This is not needed for rows that are summed in registers and
-// written with non-temporal stores: the first leaf stores such a row, and later leaves add to the
-// row.
+// the values at the position to 0, unless all values were cleared before the loops. This is not
+// needed for rows that are summed in registers and written with non-temporal stores: the first leaf
+// stores such a row, and later leaves add to the row.
 func (a *mappedResult) at(p ir.Expr) scope.ResultCursor {
 	l, name := a.out.Leaf, a.out.Op.Prefix()
 	how := l.Spec.Strategy

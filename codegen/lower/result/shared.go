@@ -15,8 +15,7 @@ import (
 // cannot write to a coordinate that the operand does not have.
 type sharedResult struct {
 	randomAccess
-	// cleared is true if all values are 0 before the first addition, because loops visit them
-	// several times.
+	// cleared is true if all values are initialized before the first addition (ClearBefore).
 	cleared bool
 }
 
@@ -51,8 +50,8 @@ func ClearBefore(how Assembly, s cin.Stmt, e *scope.Env) {
 }
 
 // ClearAbsent emits code that sets values of the result to 0 where the statement computes none.
-// They are the values below the current place of the loops, e. The result shares an operand's
-// pattern, so it has positions for these values.
+// They are the values below the current place of the loops, e. It emits nothing if the result does
+// not share an operand's pattern, and so has no positions for these values.
 func ClearAbsent(how Assembly, e *scope.Env) {
 	l := e.Leaf
 	var shared *sharedResult
@@ -87,7 +86,7 @@ func ClearAbsent(how Assembly, e *scope.Env) {
 // This can happen if a dense workspace is filled inside loops that the schedule derived. The
 // workspace is then empty for some tiles. absentInTiles returns true if the schedule has made
 // variables, and the consumer of a dense workspace has a loop over a variable of the result's
-// compressed levels, or over a variable derived from one.
+// levels down to the last compressed one, or over a variable derived from one of these variables.
 func absentInTiles(l *scope.Leaf, s cin.Stmt) (found bool) {
 	if len(l.Comps) == 0 {
 		return false

@@ -10,8 +10,8 @@ import (
 	"distaff/codegen/lower/tree"
 )
 
-// fixedSums is used instead of a workspace if the pattern of the result is fixed. It adds the sums
-// directly to the values of the result.
+// fixedSums is used instead of a workspace if SumsInPlace allows it. It adds the sums directly to
+// the values of the result.
 type fixedSums struct {
 	a     *fixedResult
 	name  string
@@ -22,7 +22,8 @@ type fixedSums struct {
 	end   ir.Expr
 	// place is indexed by the coordinates of level from, minus base. It has 1 plus the position of
 	// the coordinate in the last row that has it. The position belongs to the current row if the
-	// entry exceeds first. If place is nil, and on the levels below, positions are searched for.
+	// entry exceeds first. If place is nil, and on the levels below, positions are searched for, or
+	// computed in dense levels.
 	place *ir.Array
 	base  ir.Expr
 }

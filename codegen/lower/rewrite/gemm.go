@@ -12,8 +12,8 @@ import (
 type Named func(a *ir.Array) string
 
 // Gemm replaces nested loops around a product with one matrix product. The loops are the last
-// statement of b, and count is their number. Gemm looks only at the code, so it does not depend on
-// how operands are stored. If adjacent is true, each matrix must have neighbours in a row or in a
+// statement of b, and count is their number. Gemm looks only at the code, so it need not know how
+// operands are stored. If adjacent is true, each matrix must have neighbours in a row or in a
 // column adjacent in memory. nonEmpty is the condition that every loop has at least one iteration,
 // so that the loops add a value. If the code has another form, reason names the part that is not a
 // matrix product. Otherwise reason is "".

@@ -42,13 +42,13 @@ type Env struct {
 	Counts *List[*Counts]
 	Parts  *List[[2]ir.Expr]
 	// If Atomic is true, additions to the result are atomic. Racing is the only component whose
-	// loops require this, or nil if there are several. If Own is not nil, an addition need not be
-	// atomic when Own is true, because no other thread adds to the same row.
+	// loops require this, or nil if other loops require it too. If Own is not nil, an addition need
+	// not be atomic when Own is true, because no other thread adds to the same row.
 	Atomic bool
 	Racing *Component
 	Own    ir.Expr
-	// Threads is true if the loops around this place run on threads that share the result, or a
-	// private copy of the result.
+	// Threads is true if the schedule runs loops around this place on threads, not in chunks of
+	// equal work, and these threads share the result, or a private copy of the result.
 	Threads bool
 	Warps   int // the number of loops on a GPU's warps around the place
 	Private *PrivateCopy
@@ -57,8 +57,8 @@ type Env struct {
 	// predicated merge (merge/predicated.go).
 	Predicates map[string]ir.Expr
 	// Early is for a loop that is split in two because inner loops fetch rows ahead. It has the
-	// keys of these inner loops (see PlaceKey). A value is true in the first part, where no fetch
-	// reads past the operand's end.
+	// keys of the loops that do so, among them the split loop (see PlaceKey). A value is true in
+	// the first part, where no fetch reads past the operand's end.
 	Early *List[bool]
 }
 
@@ -168,8 +168,8 @@ func (e *Env) Bind(s cin.Stmt, v string, c ir.Expr, cursors map[string]*tree.Cur
 	return in
 }
 
-// EnterAll moves the cursors of all accesses in s down through all levels whose variables are
-// bound. It loads the value of each access that has passed all its levels.
+// EnterAll moves the cursors of all accesses in s down to the first level whose variable is not
+// bound. It loads the value of each access that has passed all its levels, unless it is absent.
 func (e *Env) EnterAll(s cin.Stmt) {
 
 	cin.Accesses(s, func(a *cin.Access) {
@@ -180,8 +180,8 @@ func (e *Env) EnterAll(s cin.Stmt) {
 	})
 }
 
-// Enter returns c after all levels whose variables are bound. It loads the value if c has passed
-// its last level.
+// Enter returns c at the first level whose variable is not bound. It loads the value if c has
+// passed its last level and is not known to be absent.
 func (e *Env) Enter(c *tree.Cursor) *tree.Cursor {
 	for c.Level < len(c.Vars) {
 		at, bound := e.Coord.Get(c.Next())
@@ -255,7 +255,8 @@ func (e *Env) load(c *tree.Cursor) ir.Expr {
 	return l.B.Named(name, ir.Convert(t, v))
 }
 
-// PlaceKey returns the key in Env.Parts for the positions of an access in the loop over v.
+// PlaceKey returns the key, in Env.Parts and Env.Early, for the positions of an access in the loop
+// over v.
 func PlaceKey(key, v string) string { return key + " at " + v }
 
 // Value is the value of an expression. V is valid if Pres is true. If Zeroed is true, V is also
@@ -273,8 +274,8 @@ type tile struct {
 	Width int64
 }
 
-// Row describes a workspace that holds one tile of a row. A consumer reads the workspace. Row has
-// the array of the sums, and the condition that the sums are present.
+// Row describes a workspace that holds one tile, or the rest, of a row. A consumer reads the
+// workspace. Row has the array of the sums, and the condition that the sums are present.
 type Row struct {
 	Sums *ir.Array
 	Pres ir.Expr

@@ -42,7 +42,8 @@ type Leaf struct {
 	Graph      *provenance.Graph     // the schedule's variables; it is empty without a schedule
 	Comps      map[string]*Component // by each variable of a component of Graph
 
-	// Copies has, for each loop that lowering made, the loop of the strategy that it is a copy of.
+	// Copies has, for loops that lowering made, the loop of the strategy that they are a copy of.
+	// It lacks a copy that needs no strategy.
 	Copies map[cin.Stmt]*cin.Forall
 
 	// Stmt lowers a statement, and Serial lowers a loop whose iterations run in order. If want is
@@ -56,7 +57,7 @@ type Leaf struct {
 	Used  *lattice.Record // the lattices of the loops so far
 	// Windowed lists the variables whose loops are merged in windows.
 	Windowed map[string]bool
-	// Called lists the user's functions that the code calls.
+	// Called lists the functions of the user and of GPU libraries that the code calls.
 	Called map[*strategy.Extern]bool
 	// Promotions lists the scalars that replace one value of the result.
 	Promotions map[string]bool

@@ -53,7 +53,7 @@ type Interval struct {
 	First    ir.Expr
 	Ancestor []ir.Expr
 	// RowsKnown is true if Ancestor was narrowed to the rows of this interval: for compressed rows,
-	// to the row of the interval's first position and the first row after the interval.
+	// to the row of the interval's first position and the row of the first position after it.
 	RowsKnown bool
 }
 

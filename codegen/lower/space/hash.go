@@ -10,9 +10,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// Hash is a workspace that stores its entries in a hash table. It is used for several variables, or
-// for one variable with too many coordinates for an array. Entries are numbered in the order of
-// their insertion. Entry s has coordinate keys[m][s] of variable m, and value vals[s].
+// Hash is a workspace that stores its entries in a hash table. It needs no place for coordinates
+// without an entry. Entries are numbered in the order of their insertion. Entry s has coordinate
+// keys[m][s] of variable m, and value vals[s].
 //
 // table is a hash table with open addressing. A slot contains s+1, or 0 if it is free, and slot[s]
 // is the index of the slot of entry s. If only the first variables are keys, entry s has a row of

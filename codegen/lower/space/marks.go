@@ -7,10 +7,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// Marks is a workspace with a value and a mark for every place of a box. Most places of
-// the box should be used, because at the end all marks are visited. Several threads may fill it,
-// because additions to different places share no other data. At the end each of these threads
-// visits the marks of a part of the box, and first counts the entries of its part.
+// Marks is a workspace with a value and a mark for every place of a box. Most places of the box
+// should be used, because at the end all marks are visited. Several threads may fill it, because
+// additions to different places share no other data. If it is Shared, threads visit the marks of
+// parts of the box at the end, and first count the entries of each part.
 type Marks struct {
 	m          *Maker
 	box        Box

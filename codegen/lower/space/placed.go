@@ -17,7 +17,7 @@ type placed struct {
 	arrays Arrays
 	vals   *ir.Array
 	list   *ir.Array
-	n      *ir.Var // the length of list
+	n      *ir.Var // the length of list; in a bitmap, first the number of words
 	rows   *RowList
 	// the coordinates of entries that are copied out; only of the last variable if there are rows
 	keys []*ir.Array

@@ -11,7 +11,7 @@ import (
 // Argument is a tensor as the leaf gets it.
 type Argument struct {
 	Name               string // its name in the statement
-	Number             int    // index of the leaf's argument; 0 is the result
+	Number             int    // index of the leaf's argument; 0 is the result, -1 a workspace
 	Format             tensor.Format
 	Type               tensor.Type
 	PosWidth, CrdWidth []uint8

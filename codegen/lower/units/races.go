@@ -56,6 +56,7 @@ func StoredOnce(e *scope.Env, c *scope.Component, op *tree.Operand, first, n int
 // OwnsRows reports whether only one thread adds to a row that is entirely inside one interval of
 // positions. Two conditions are needed. First, threads can race only because they work on different
 // intervals of component c. Second, each row is stored once and has its own elements in the result.
+// If additions are not atomic, OwnsRows returns false.
 func OwnsRows(e *scope.Env, c *scope.Component, op *tree.Operand, k int) bool {
 	if !e.Atomic || e.Racing != c || e.Private != nil {
 		return false
@@ -71,8 +72,8 @@ func OwnsRows(e *scope.Env, c *scope.Component, op *tree.Operand, k int) bool {
 
 // StoresEachOnce reports whether a nest of GPU loops stores each value of the result exactly once.
 // f is the outermost loop of the nest. The loops must be the loops of component c, directly nested,
-// and the sum must be computed in a scalar. A component with a loop over positions of an operand
-// does not qualify, because this loop skips coordinates without an entry.
+// and a sum inside them must be computed in a scalar. A component with a loop over positions of an
+// operand does not qualify, because this loop skips coordinates without an entry.
 func StoresEachOnce(f *cin.Forall, c *scope.Component, e *scope.Env) bool {
 	l := e.Leaf
 	if slices.ContainsFunc(l.Graph.Relations(),
@@ -141,7 +142,8 @@ func AddsToBlock(f *cin.Forall, e *scope.Env) bool {
 	return l.Assigns(f) && hasRaces(l, f) && e.Res.Level < l.Out.Op.Order()
 }
 
-// SumsSingleValue reports whether f sums into a single value of the result.
+// SumsSingleValue reports whether f sums into a single value of the result. It returns false if
+// loops on threads or on a GPU add to the result itself.
 func SumsSingleValue(f *cin.Forall, e *scope.Env) bool {
 	l := e.Leaf
 	if !l.Assigns(f) {
@@ -207,8 +209,8 @@ func decidesRaces(l *scope.Leaf, s cin.Stmt) bool {
 	return found
 }
 
-// sumsAcross reports whether all iterations of loop f, which runs on units of a GPU, add to the
-// same value.
+// sumsAcross reports whether the iterations of loop f, which runs on units of a GPU, are to add to
+// one scalar.
 func sumsAcross(f *cin.Forall) bool {
 	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
 }
