@@ -42,7 +42,7 @@ type Outcome struct {
 // iterations, and counts each of them for half of the iterations.
 //
 // Call does not know whether a condition on stored data holds. It therefore computes two sums. The
-// first has only the steps that run in any case. The second counts the steps if an execution takes
+// first counts the steps that run in any case. The second counts the steps if an execution takes
 // the longer side of every uncertain branch and runs every uncertain loop exactly once. Steps is
 // the larger sum, because a loop over far too many coordinates must be found even if it is inside
 // an uncertain branch.

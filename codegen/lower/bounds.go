@@ -66,7 +66,7 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want 
 	}
 	p := &merge.Loop{F: f, E: e, Want: want, Body: l.body(f.Body)}
 	p.CountAssigned()
-	from, to := l.pieceRange(e, f.Var, o.Iv.Lo, o.Iv.Hi)
+	from, to := pieceRange(l.b, e, f.Var, o.Iv.Lo, o.Iv.Hi)
 	rows := units.FindBlockRows(f, e, o)
 	v := l.b.Var(f.Var)
 	some := p.Collect(nil, func() (some ir.Expr) {

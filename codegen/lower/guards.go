@@ -33,7 +33,7 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *scope.Env, c *scope.Component, w
 	p := &merge.Loop{F: f, E: e, Want: want, Body: l.body(f.Body)}
 	p.CountAssigned()
 	over, step := bounds.Steps(l.leaf, f, c, s)
-	from, to := l.pieceRange(e, over, ir.Int(0), bounds.Code(s.Counting.N[over]))
+	from, to := pieceRange(l.b, e, over, ir.Int(0), bounds.Code(s.Counting.N[over]))
 	sure := map[string]bool{}
 	if len(s.Counting.Value) == len(c.Leaves)-1 {
 		var end provenance.Form

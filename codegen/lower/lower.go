@@ -104,7 +104,7 @@ func lower(s scope.Spec) *Lowered {
 			f.Threads = l.leaf.Threads
 		}
 		if s.GPU {
-			l.refuseSpaces(s.Stmt)
+			refuseSpaces(l.leaf, s.Stmt)
 		}
 		e := l.rootEnv(s.Stmt)
 		bounds.CheckBounds(e)

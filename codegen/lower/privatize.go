@@ -93,13 +93,13 @@ func (l *lowerer) pieces(f *cin.Forall, e *scope.Env, count ir.Expr,
 
 // pieceRange returns the part of the range of the loop over v that belongs to e's piece. If e has
 // no piece of this loop, it returns the whole range.
-func (l *lowerer) pieceRange(e *scope.Env, v string, lo, hi ir.Expr) (ir.Expr, ir.Expr) {
+func pieceRange(b *emit.Builder, e *scope.Env, v string, lo, hi ir.Expr) (ir.Expr, ir.Expr) {
 	p := e.Piece
 	if p == nil || p.V != v {
 		return lo, hi
 	}
 	at := func(k ir.Expr) ir.Expr { return emit.Part(lo, hi, k, p.Of) }
-	return l.b.Named(v+"_from", at(p.Number)), l.b.Named(v+"_to", at(ir.Plus(p.Number, ir.Int(1))))
+	return b.Named(v+"_from", at(p.Number)), b.Named(v+"_to", at(ir.Plus(p.Number, ir.Int(1))))
 }
 
 // privatizedWorkspace lowers a parallel loop that fills a workspace. Its range is cut into one
@@ -165,7 +165,7 @@ func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *scope.Env, want bool) ir
 func (l *lowerer) handOut(x space.Entries, tables []*ir.Table, made *ir.Array, c *ir.Var) {
 	n := l.b.Named("entries", x.N)
 	l.b.Store(made, c, n)
-	arrays := l.arraysOf(tables)
+	arrays := arraysOf(l.b, tables)
 	for _, a := range arrays {
 		l.b.Emit(&ir.Alloc{A: a, Len: n})
 	}
@@ -188,7 +188,7 @@ func (l *lowerer) handOut(x space.Entries, tables []*ir.Table, made *ir.Array, c
 func (l *lowerer) addPieces(t *cin.Access, e *scope.Env, tables []*ir.Table, counts *ir.Array,
 	pieces ir.Expr) {
 	l.b.Loop("piece", ir.Int(0), pieces, func(c *ir.Var) {
-		arrays := l.arraysOf(tables)
+		arrays := arraysOf(l.b, tables)
 		for k, a := range arrays {
 			l.b.Emit(&ir.Take{A: a, T: tables[k], Index: c})
 		}
@@ -205,9 +205,9 @@ func (l *lowerer) addPieces(t *cin.Access, e *scope.Env, tables []*ir.Table, cou
 	})
 }
 
-func (l *lowerer) arraysOf(tables []*ir.Table) (list []*ir.Array) {
+func arraysOf(b *emit.Builder, tables []*ir.Table) (list []*ir.Array) {
 	for _, tab := range tables {
-		list = append(list, l.b.Array(tab.Name+"_piece", tab.Elem))
+		list = append(list, b.Array(tab.Name+"_piece", tab.Elem))
 	}
 	return list
 }

@@ -110,17 +110,17 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign, e *scope.Env) 
 		}
 		return &cin.Access{Name: part}
 	})
-	w.fill = l.refilled(f, &assign)
+	w.fill = refilled(l.leaf, f, &assign)
 }
 
 // refilled returns a loop that computes a row from the parts that a term stores. The loop is a copy
 // of f and of the loops inside f. In the copy all loops are serial, and assignment a is the
 // innermost statement.
-func (l *lowerer) refilled(f *cin.Forall, a *cin.Assign) *cin.Forall {
-	g := l.leaf.SerialCopy(f)
+func refilled(leaf *scope.Leaf, f *cin.Forall, a *cin.Assign) *cin.Forall {
+	g := leaf.SerialCopy(f)
 	g.Body = a
 	if in, ok := f.Body.(*cin.Forall); ok {
-		g.Body = l.refilled(in, a)
+		g.Body = refilled(leaf, in, a)
 	}
 	return g
 }

@@ -71,7 +71,7 @@ func isFactor(x cin.Expr, t string) bool {
 }
 
 // readsOnly reports whether a consumer has values only where the named workspace has values.
-func (l *lowerer) readsOnly(consumer cin.Stmt, name string) bool {
+func readsOnly(consumer cin.Stmt, name string) bool {
 	only := true
 	cin.Accesses(consumer, func(a *cin.Access) {
 		only = only && (a.Name != name || bounds.DrivenBy(consumer, a.Key()))
@@ -102,7 +102,7 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *scope.Env, want
 	if ir.Never(some) {
 		w.End()
 		// a parallel consumer's chunks must make an empty result, too
-		if !l.readsOnly(s.Consumer, t.Name) || cin.Threaded(s.Consumer) {
+		if !readsOnly(s.Consumer, t.Name) || cin.Threaded(s.Consumer) {
 			in := e.Clone()
 			cin.Accesses(s.Consumer, func(a *cin.Access) {
 				if a.Name == t.Name {
@@ -125,18 +125,18 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *scope.Env, want
 
 // refuseSpaces refuses statement s, which runs on a GPU, if one of its workspaces must be filled
 // sequentially. This is impossible on a GPU because many threads add entries at the same time.
-func (l *lowerer) refuseSpaces(s cin.Stmt) {
+func refuseSpaces(leaf *scope.Leaf, s cin.Stmt) {
 	cin.Walk(s, func(s cin.Stmt) {
 		w, ok := s.(*cin.Where)
 		if !ok {
 			return
 		}
 		t := cin.Target(w.Producer)
-		switch kind := l.spec.Strategy.Spaces[t.Name].Form.Kind; kind {
+		switch kind := leaf.Spec.Strategy.Spaces[t.Name].Form.Kind; kind {
 		case strategy.HashTable, strategy.Terms, strategy.Marks, strategy.MarkedList, strategy.Bitmap,
 			strategy.SortedList:
 			if len(t.Vars) > 0 {
-				l.leaf.Refuse(t.Vars[0], "on a GPU, a workspace must be an array, but %s would be "+
+				leaf.Refuse(t.Vars[0], "on a GPU, a workspace must be an array, but %s would be "+
 					"stored as "+
 					"%s, because the loops store values at only some of its coordinates", t.Key(), kind)
 			}
