@@ -43,7 +43,8 @@ type Choice struct {
 	// follows each of them, unless it decides the same thing itself. Always may be nil.
 	Always func(f *analysis.Facts, v *strategy.Value) []Chosen
 	// Follow changes v as the instruction o says, or returns an error that says why this is
-	// impossible. Follow may be nil.
+	// impossible. The error is a Fault if an argument is wrong. Follow is called when the command
+	// is read, and again on the final loops. Follow may be nil.
 	Follow func(f *analysis.Facts, v *strategy.Value, o Order) error
 	// Decides returns a key of the decision that an instruction makes. If two instructions have the
 	// same key, the later one counts. Decides may be nil if Always and Made are nil.
