@@ -57,16 +57,52 @@ type scheduleCounts struct {
 	ranks, ranksRefused atomic.Int64
 }
 
-// log prints the counts. Each of the first need commands must have been accepted.
+// missing returns the names of commands that were never accepted, among the first need commands. n
+// is the value of -oracle.n. If n is from 1 to 999, missing returns nil, because the cases may be
+// too few to have every command.
+func (c *scheduleCounts) missing(n uint64, need int) (list []string) {
+	if n > 0 && n < 1000 {
+		return nil
+	}
+	for k, name := range commandNames[:need] {
+		if c.taken[k].Load() == 0 {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// TestMissingCommands checks that a command which was never accepted is found if there are many
+// cases.
+func TestMissingCommands(t *testing.T) {
+	var c scheduleCounts
+	last := len(commandNames) - 1
+	for k := range last {
+		c.taken[k].Add(1)
+	}
+	c.refused[last].Add(1)
+	for n, want := range map[uint64][]string{0: commandNames[last:], 200: nil,
+		1000: commandNames[last:]} {
+		if got := c.missing(n, len(commandNames)); !slices.Equal(got, want) {
+			t.Errorf("-oracle.n=%d: got %q, want %q", n, got, want)
+		}
+	}
+	if got := c.missing(0, last); got != nil {
+		t.Errorf("got %q of the commands that were accepted", got)
+	}
+}
+
+// log prints the counts. Each of the first need commands must have been accepted, unless -oracle.n
+// is small.
 func (c *scheduleCounts) log(t *testing.T, need int) {
 	var all, no int64
 	for k, name := range commandNames {
 		y, n := c.taken[k].Load(), c.refused[k].Load()
 		t.Logf("%s: %d taken, %d refused", name, y, n)
 		all, no = all+y+n, no+n
-		if y == 0 && *nFlag == 0 && k < need {
-			t.Errorf("no schedule had a %s", name)
-		}
+	}
+	for _, name := range c.missing(*nFlag, need) {
+		t.Errorf("no schedule had a %s", name)
 	}
 	t.Logf("%d workspaces by position", c.places.Load())
 	if *nFlag == 0 && need == len(commandNames) && c.places.Load() == 0 {
