@@ -8,9 +8,9 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// inPlace lets the leaf read the left tensor's old value, which the request names, from the memory
-// of the result. Each element must be read before it is written, and never after. The conditions
-// are:
+// inPlace lets the leaf read the operand that the request names (Tensors.InPlace), the old value,
+// from the memory of the result. Each element must be read before it is written, and never after.
+// The conditions are:
 //
 //   - The old value has the result's type and levels, and is read as it is stored. A sparse
 //     result must use the old value's level arrays.

@@ -80,9 +80,9 @@ func (c *compilation) vectorize() error {
 	return nil
 }
 
-// carry simplifies CPU loops that sum over one segment of positions in each iteration. A loop
-// qualifies if each segment starts at the position where the segment before it ended. The loop then
-// keeps this position in a variable (see ir.Carry).
+// carry simplifies CPU loops that sum over one segment of positions in each iteration. Each segment
+// must start at the position where the segment before it ended. The loop then keeps this position
+// in a variable. ir.Carry has the other conditions.
 func (c *compilation) carry() error {
 	if c.request.Target.Kind == CPU {
 		ir.Carry(c.unit.Func)

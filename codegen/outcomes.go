@@ -119,9 +119,9 @@ func (c *compilation) verifyLaunches() error {
 	return cmp.Or(err, c.verifyIR())
 }
 
-// verifyStrategy checks three things. The strategy may refer only to statements that the nest has.
-// A tile has at least one value. A constant for the size of a variable is the variable's size. If
-// the leaf has no schedule, every call must also pass the whole range of that variable.
+// verifyStrategy checks the strategy. It may refer only to statements that the nest has. A tile has
+// at least one value. A constant for the size of a variable must be the variable's size. If the
+// leaf has no schedule, every call must also pass the whole range of that variable.
 func (c *compilation) verifyStrategy() error {
 	statements := map[cin.Stmt]bool{}
 	cin.Walk(c.strategy.Stmt, func(s cin.Stmt) { statements[s] = true })

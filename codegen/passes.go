@@ -57,11 +57,11 @@ const (
 
 // passes are the passes of Compile, in the order in which they run.
 //
-// The pass "threads" chooses the loops that run on threads. The pass "strategy" makes the other
-// choices: how loops run and how workspaces are stored. It uses statistics of the operands and a
-// description of the target machine. The passes "chunks" and "positions" make forms of loops
-// explicit: how loops on threads are cut, and loops over positions. The next pass, "lower", turns
-// the nest into the code of the leaf, and the passes after it work on that code.
+// The pass "threads" chooses the loops that run on threads, unless a schedule does. The pass
+// "strategy" chooses how loops, workspaces and the result are lowered. It uses statistics of the
+// operands and a description of the target machine. The passes "chunks" and "positions" make forms
+// of loops explicit: how loops on threads are cut, and loops over positions. The next pass,
+// "lower", turns the nest into the code of the leaf, and the passes after it work on that code.
 var passes = []pass{
 	{"normal", nil, []fact{normalForm}, (*compilation).normalize,
 		func(c *compilation) string { return c.stmt.normal.String() + "\n" },

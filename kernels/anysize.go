@@ -6,9 +6,8 @@ import (
 	"distaff/codegen"
 )
 
-// UnknownSize replaces every size and every number of entries that is unknown because a statement
-// is compiled without its data. The compiler needs such numbers to choose between dense and hashed
-// workspaces, the order of loops, and the widths of integers.
+// UnknownSize replaces sizes and numbers of entries if a statement is compiled without its data.
+// The compiler needs such numbers for its choices.
 const UnknownSize = 1 << 20
 
 // AnySize compiles the request of u again with unknown sizes and returns the new unit. `compile

@@ -67,8 +67,7 @@ func (a *Arena) Limit() *tcs.Limit { return a.limit }
 // Alloc returns uninitialized memory of the given number of bytes, aligned to 64 bytes. what names
 // its purpose for the error, which is a *tcs.MemoryError or a *tcs.Error with exit code 5. The
 // caller owns the only reference. Alloc is for memory that is overwritten completely before it is
-// read. After Reuse(true), a call may get the pages of an earlier block of 16 KiB or more that was
-// freed.
+// read.
 func (a *Arena) Alloc(bytes int64, what string) (*tcs.Memory, error) {
 	var size C.int64_t
 	var bySystem C.int
@@ -93,10 +92,10 @@ func (a *Arena) refusal(what string, bytes, used int64, bySystem bool) error {
 	return &tcs.MemoryError{What: what, Want: bytes, Used: used, Max: a.limit.Max()}
 }
 
-// Reuse controls whether freed blocks of 16 KiB or more are kept for later calls. Keeping blocks
-// saves time when a statement is repeated, because fresh memory costs page faults. The arena frees
-// kept blocks if a new block of 16 KiB or more would not fit next to them under the limit. The
-// arena's used size does not include kept blocks. Reuse(false) frees the kept blocks.
+// Reuse controls whether freed blocks of 16 KiB or more (at most 512) are kept for later calls.
+// Keeping blocks saves time when a statement is repeated, because fresh memory costs page faults.
+// The arena frees kept blocks if a new block of 16 KiB or more would not fit next to them under the
+// limit. The arena's used size does not include kept blocks. Reuse(false) frees the kept blocks.
 func (a *Arena) Reuse(on bool) {
 	v := C.int(0)
 	if on {

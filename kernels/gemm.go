@@ -30,9 +30,9 @@ func (e *BLASError) Error() string {
 func (e *BLASError) ExitCode() int { return 1 }
 
 // BLAS returns the path of the library that computes matrix products for leaves, or "gonum" for
-// package blas, and the library's description of itself. If the path is not known, BLAS returns the
-// library's kind for it. BLAS loads the library unless it is loaded already. The error is a
-// *BLASError.
+// package blas, and the library's description of itself. If the path or the description is not
+// known, BLAS returns the library's kind for it. BLAS loads the library unless it is loaded
+// already. The error is a *BLASError.
 func BLAS() (path, config string, err error) {
 	var about, why *C.char
 	var state C.int
@@ -47,9 +47,9 @@ func BLAS() (path, config string, err error) {
 	return C.GoString(found), config, nil
 }
 
-// checkBLAS loads the BLAS if f has matrix products. It must be called before a leaf of f is
-// loaded. If memory is too limited for a BLAS, note receives a line about it, and the leaf uses its
-// own loops. Otherwise a library that the user named and that cannot be used is an error.
+// checkBLAS loads the BLAS if f has matrix products. It is called before a leaf of f is loaded. If
+// memory is too limited for a BLAS, note receives a line about it, and the leaf uses its own loops.
+// Otherwise a library that the user named and that cannot be used is an error.
 func checkBLAS(f *ir.Func, note func(string)) error {
 	has := false
 	ir.Walk(f.Body, func(s ir.Stmt) {

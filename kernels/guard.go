@@ -29,7 +29,7 @@ import (
 // process returns a FaultError with the same Signal and Address.
 type FaultError struct {
 	What    string      // the statement
-	Signal  unix.Signal // signal that a thread of the leaf got; 0 for Stop
+	Signal  unix.Signal // signal that a thread of a leaf got; 0 for Stop
 	Address uint64      // address of the access, for SIGSEGV and SIGBUS
 }
 

@@ -242,9 +242,9 @@ func Load(o *cc.Object, name string) (Leaf, error) {
 // shared maps hashes of objects to the loaded libraries (*Library) that LoadShared opened.
 var shared sync.Map
 
-// LoadShared is like Load, but leaves of equal objects share one loaded library. The functions of
-// the object must therefore keep no state between calls. values holds the numeric constants of the
-// statement, which the leaf passes to its function in each call (see emitc.Values).
+// LoadShared is like Load, but leaves of equal objects can share one loaded library. The functions
+// of the object must therefore keep no state between calls. values holds the numeric constants of
+// the statement, which the leaf passes to its function in each call (see emitc.Values).
 func LoadShared(o *cc.Object, name string, values []byte) (Leaf, error) {
 	hash := sha256.Sum256(o.Bytes)
 	if found, ok := shared.Load(hash); ok {

@@ -150,13 +150,14 @@ func (u *Compiled) addToZero() error {
 	return err
 }
 
-// Build compiles the C code of the leaf and stores the object in the cache. If the leaf depends on
+// Build compiles the code of the leaf and stores the object in the cache. If the leaf depends on
 // sizes and no schedule is given, and either an operand has no input or the job has several ranks
 // or blocks, Build also compiles a variant for any sizes. A machine without a compiler can then run
 // the statement on other data of the same formats and types.
 //
-// A job on several ranks or blocks calls other leaves: one for each group of terms, and one that
-// sums blocks. Build compiles them too, if all operands of the job have inputs.
+// A job on several ranks or blocks calls other leaves: one for each group of terms and, if needed,
+// leaves that sum blocks or convert the old value of a +=. Build compiles them too, if all operands
+// of the job have inputs.
 func (u *Compiled) Build(ctx context.Context) error {
 	for _, unit := range u.units {
 		if err := u.job.userCode().Allow(unit); err != nil {
@@ -193,9 +194,9 @@ func (j *Job) runLeaves(ctx context.Context) (err error) {
 	return err
 }
 
-// Leaves returns the units of the leaves that Run would call, except the leaf that sums blocks.
-// That is one unit for the whole statement, or one for each group of terms if the job has several
-// ranks or blocks and all its operands have inputs.
+// Leaves returns the units of the leaves that Run would call, except leaves that sum blocks or
+// convert the old value of a +=. That is one unit for the whole statement, or one for each group of
+// terms if the job has several ranks or blocks and all its operands have inputs.
 func (u *Compiled) Leaves(ctx context.Context) (units []*codegen.Unit, err error) {
 	if !u.ranks {
 		return []*codegen.Unit{u.Unit}, nil

@@ -174,8 +174,8 @@ type Error = fault.Error
 // Difference is the error of a run if Check is set and the result is wrong (exit code 4).
 type Difference = check.Difference
 
-// Abandon removes the temporary files of all unfinished jobs of this process, and lets none of them
-// finish. A program calls it before it exits on a signal.
+// Abandon removes the temporary files of the outputs of all unfinished jobs of this process. From
+// then on, no output file gets its final name. A program calls Abandon before it exits on a signal.
 func Abandon() { outfile.Cleanup() }
 
 // FormatSize prints a number of bytes with a binary unit, such as 1.5 GiB.

@@ -22,8 +22,8 @@ type OtherRank = launch.OtherRank
 //
 // After such a failure (for example, a wrong flag) other ranks may wait for this process forever.
 // Therefore EndLaunched reports the error by a call of report, and ends the job. If several ranks
-// of a node fail in the same way, only one of them calls report. EndLaunched returns the error for
-// the exit code of the process: err if there is nothing to end, otherwise an *OtherRank.
+// of a node fail at about the same time, only one of them calls report. EndLaunched returns the
+// error for the exit code of the process: err if there is nothing to end, otherwise an *OtherRank.
 func EndLaunched(ctx context.Context, err error, report func(error)) error {
 	l, ok, _ := launch.Launched()
 	var unmet *launch.Unmet

@@ -28,7 +28,7 @@ import (
 type Report = program.Report
 
 // Run runs the job. If Check finds a difference, the error is a *Difference and the report is
-// returned as well. With any other error the report is nil. If there is an error, no output is
+// returned as well. With any other error the report is nil. If there is an error, no tensor is
 // written, except that writing to pipes and devices may have begun.
 //
 // In a process that mpirun or srun started as one of several ranks, the job runs on all these

@@ -63,8 +63,8 @@ func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, v
 // be the type of the tensor's values.
 func Values[V Value](t *tcs.Tensor) ([]V, error) { return memory.Values[V](t) }
 
-// Pos returns the positions of a level of t. The slice is t's own memory; it may be read until t is
-// closed, and must not be changed. I must have the array's width, which is
+// Pos returns the positions of a compressed level of t. The slice is t's own memory; it may be read
+// until t is closed, and must not be changed. I must have the array's width, which is
 // t.Levels[level].Pos.Width bytes.
 func Pos[I Index](t *tcs.Tensor, level int) ([]I, error) { return memory.Pos[I](t, level) }
 

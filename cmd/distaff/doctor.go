@@ -233,8 +233,8 @@ func doctorCUDA(line func(state, what, format string, args ...any)) {
 }
 
 // doctorMPI builds the wrapper for each MPI compiler that it finds, or takes the wrapper from the
-// cache. It opens each version of an MPI once, in a separate process. It also reports installed
-// wrappers.
+// cache. If there are wrappers, it opens one for each version of an MPI, in a separate process. It
+// also reports installed wrappers.
 func doctorMPI(ctx context.Context, line func(state, what, format string, args ...any)) {
 	compilers := mpi.Compilers(os.Getenv, "")
 	seen := map[string]bool{}

@@ -117,9 +117,9 @@ func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	return f.matrix(s, all, cfg)
 }
 
-// unread records that the entries of a .tcs file were not read. why is the reason, and order is the
-// number of modes. The output then has statistics only for the outermost mode, because the file's
-// header contains them.
+// unread records that no statistics were computed from the entries of a .tcs file. why is the
+// reason, and order is the number of modes. The output then has statistics only for the outermost
+// mode, because the file's header contains them.
 func (f *fileInfo) unread(order int, why string) {
 	f.without("gini", why)
 	if order > 1 {

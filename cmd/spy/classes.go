@@ -35,9 +35,10 @@ type scale struct {
 }
 
 // newScale divides the counts above 0 into classes. most is the largest number of classes. The
-// classes have equal widths, counted from 0, so that nearly equal counts look nearly equal. If the
-// counts span more than two decades, the classes have nearly equal ratios instead. In both cases,
-// the first class begins at the smallest count, and the last class ends at the largest count.
+// classes have equal widths, counted from 0, but the first and the last may be narrower. So nearly
+// equal counts look nearly equal. If the counts span more than two decades, the classes have nearly
+// equal ratios instead. In both cases, the first class begins at the smallest count, and the last
+// class ends at the largest count.
 func newScale(g *bins.Grid, most int) scale {
 	low, high := int64(math.MaxInt64), int64(0)
 	for _, n := range g.Counts {

@@ -96,8 +96,8 @@ func IsProduct(x cin.Expr) bool {
 }
 
 // TermsAdded returns an upper bound of the number of values that producer adds to workspace t. ok
-// is true if each of these values is the product of an entry of a single sparse operand and
-// elements of dense operands, and the coordinates of the entry determine these elements. If the
+// is true if each of these values is the product of an entry of one sparse operand, elements of
+// dense operands and scalars, and the coordinates of the entry determine these elements. If the
 // operand's number of entries is unknown, n is infinite.
 func (f *Facts) TermsAdded(producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 	ok, some := true, false

@@ -106,7 +106,7 @@ type Copy struct {
 	Why    string
 }
 
-// Intermediate describes the expected use of a temporary that a contraction makes. Uses is how many
-// times the temporary is computed. Added is the number of values that are added to it, and Entries
-// is the number of entries that result, both summed over all these times.
+// Intermediate describes the expected use of a temporary that a contraction makes. Uses is the
+// number of times that the temporary is computed. Added is the number of values that are added to
+// it, and Entries is the number of entries that result, both summed over all these times.
 type Intermediate struct{ Uses, Added, Entries float64 }

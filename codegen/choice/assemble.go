@@ -12,8 +12,8 @@ import (
 // assemble(T,Append) appends entries in order to memory that grows. Each chunk of a parallel loop
 // builds its own piece, and the pieces are joined in order. assemble(T,Insert) makes two passes:
 // the first counts the coordinates, and after a prefix sum of the counts the second writes the
-// coordinates to their places. With Insert no memory grows and nothing is joined. However, the code
-// that finds coordinates runs twice.
+// coordinates to their places. With Insert the memory of the result does not grow, and no pieces
+// are joined. However, the code that finds coordinates runs twice.
 //
 // A result of dense levels, or of levels that it shares with an operand, has a place for each
 // value. The command does not change how this result is written.

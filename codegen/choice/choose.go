@@ -40,8 +40,8 @@ func (e *Refusal) Error() string { return e.Why.Error() }
 // command gave them. The strategy is the plain strategy, changed by orders, the schedule's
 // instructions. The plain strategy follows the instructions that apply to every schedule
 // (Choice.Always). Its workspaces have their default forms, the result has its default capacity,
-// and loops that append to the result are divided into chunks by default. Everything else has the
-// simplest form. An error is a *Refusal.
+// and loops on threads that make the level arrays of the result are divided into chunks by default.
+// An error is a *Refusal.
 func Follow(p *analysis.Problem, orders []Order) (*strategy.Value, []Chosen, error) {
 	f := analysis.New(p)
 	v, always := plain(f)

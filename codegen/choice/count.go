@@ -40,9 +40,8 @@ func followCount(f *analysis.Facts, v *strategy.Value, o Order) error {
 // statement that sums, because the rows of the result then stay in registers. On a GPU the limit is
 // longest.
 //
-// Up to these limits, a constant trip count was measured to save a tenth of the leaf's time. The C
-// compiler then unrolls the loop and needs no code for the rest of a row. All other sizes are
-// arguments, so that one leaf serves all sizes.
+// Up to these limits, a constant trip count was measured to save a tenth of the leaf's time. All
+// other sizes are arguments, so that one leaf serves all sizes.
 const (
 	shortest      = 8
 	longestKept   = 64

@@ -100,17 +100,17 @@ func followFetch(f *analysis.Facts, v *strategy.Value, o Order) error {
 // rows together occupy at least Target.FarBytes and so do not stay in a core's caches. There are
 // exceptions:
 //
-//   - If the processor was measured to do better without prefetching (forms.FarRows), nothing is
+//   - If the processor was measured to do better without prefetching (forms.FarRows), no rows are
 //     prefetched.
 //   - If an array has less than nearBytes, its rows stay in the nearest cache without prefetching.
 //   - If an array is mostly outside a core's caches, its rows are also prefetched into the
 //     second-level cache, forms.FarAhead stored values before their use. The reason is that only
 //     few loads into the nearest cache can be in progress at a time, too few for the latency of
 //     memory.
-//   - If an array is smaller than lastLevelCaches times Target.FarBytes, it is in the last-level
-//     cache. Prefetching the rows of this array only into the nearest cache is faster on some
-//     processors (forms.LastLevelRows). There the rows are prefetched forms.LastLevelAhead rows
-//     before their use.
+//   - If an array is smaller than lastLevelCaches times Target.FarBytes, it may be in the
+//     last-level cache. Prefetching the rows of this array only into the nearest cache is faster on
+//     some processors (forms.LastLevelRows). There the rows are prefetched forms.LastLevelAhead
+//     rows before their use.
 //
 // The numbers nearAhead and forms.LastLevelAhead count rows. If each stored value selects several
 // rows, the distance in stored values is smaller. If the positions of a level have many values
@@ -316,8 +316,7 @@ func eachSelectedMatrix(f *analysis.Facts, fn func(a *cin.Access, v string, byte
 }
 
 // eachStream calls fn for the only sparse operand, if the coordinates of its last level do nothing
-// but select values to sum. Loops over v, the variable of that level, then read the operand's
-// entries from first to last.
+// but select values to sum. v is the variable of that level. eachStream does not call fn on a GPU.
 func eachStream(f *analysis.Facts, fn func(a *cin.Access, t *analysis.Tensor, v string)) {
 	list := slices.DeleteFunc(f.Operands(f.Stmt),
 		func(x *analysis.Operand) bool { return x.Tensor.Format.AllDense() })
@@ -383,7 +382,7 @@ func streamed(f *analysis.Facts) (out []Chosen) {
 }
 
 // isScattered reports whether a loop over v, a variable of the result, is inside a loop that sums.
-// The loop over v then visits each row of the result several times.
+// The loop over v may then visit a row of the result several times.
 func isScattered(f *analysis.Facts, v string) (found bool) {
 	cin.Paths(f.Stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		summed := false

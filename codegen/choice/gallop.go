@@ -13,7 +13,7 @@ import (
 // Gallop is the choice whether a loop searches for the coordinates that several operands have in
 // common. If a later command replaces the loop over i, the choice applies to the new loops.
 //
-//	mergeby(i,TwoFinger)  visits all coordinates of each operand
+//	mergeby(i,TwoFinger)  visits the coordinates of each operand one after another
 //	mergeby(i,Gallop)     finds the largest of the operands' current coordinates, and searches
 //	                      every other operand for this coordinate
 var Gallop = &Choice{

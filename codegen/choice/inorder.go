@@ -68,7 +68,8 @@ func defaultSpaces(f *analysis.Facts) {
 
 // piecesInOrder reports whether each thread adds its values to workspace t in the order of their
 // coordinates. It considers the parallel loops in producer. ok is true if there is a parallel loop
-// and each parallel loop keeps the order. once is true if no coordinate occurs twice.
+// and each parallel loop keeps the order. once is true if each of these loops adds only once to
+// each coordinate.
 func piecesInOrder(f *analysis.Facts, producer cin.Stmt, t *cin.Access) (ok, once bool) {
 	n := 0
 	ok, once = true, true

@@ -8,11 +8,11 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// LongRows is the choice that all threads together compute each row with more than N entries of
+// LongRows is the choice that threads can share the work of rows with more than N entries of
 // operand T. A schedule writes it as longrows(i,T,N). The loop over i is outermost and divided into
 // chunks of equal work. Without this choice, a single thread computes such a row. If the values of
-// a row are terms of one sum, the row is divided into a fixed number of parts. The result therefore
-// does not depend on the number of threads.
+// a row are terms of one sum, the number of parts of the row does not depend on the number of
+// threads.
 var LongRows = &Choice{
 	Name: "longrows",
 	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: NameParam, Name: "T"},
@@ -115,8 +115,8 @@ func entriesOf(f *analysis.Facts, key string) string {
 
 // separateRows returns how the loop l can leave out long rows, which then run one by one on all
 // threads. The body of l must sum the segment of a sparse level into a scalar or into a row of a
-// dense result, or write to the positions of a pattern that the result shares. Otherwise
-// separateRows returns the zero value.
+// dense result, or write to the positions of a pattern that the result shares. Otherwise, or if
+// pays reports that this is not worthwhile, separateRows returns the zero value.
 func separateRows(f *analysis.Facts, l *cin.Forall, n int64, pays worth) strategy.Long {
 	d, _ := drivers(f, l)
 	if d == nil || !pays(d.Key, n, d.Tensor.NNZ) {
@@ -219,9 +219,9 @@ func precomputedRows(f *analysis.Facts, l *cin.Forall, n int64, pays worth) stra
 }
 
 // cutInside says how chunks of loop l can begin and end inside long rows, which are rows with more
-// than n entries. It returns the zero value if chunks cannot be cut inside rows. This is the case
-// if an operand whose entries are counted as work has no entries along the row. It is also the case
-// if pays reports that such chunks are not worthwhile.
+// than n entries. It returns the zero value if chunks cannot be cut inside rows, for example if an
+// operand whose entries are counted as work has no entries along the row. It also returns the zero
+// value if pays reports that such chunks are not worthwhile.
 func cutInside(f *analysis.Facts, l *cin.Forall, n int64, pays worth) strategy.Long {
 	d, others := drivers(f, l)
 	inner, ok := l.Body.(*cin.Forall)

@@ -27,9 +27,9 @@ var Nontemporal = &Choice{
 	},
 }
 
-// Rows whose length is not a whole number of cache lines are stored past the caches only if they
-// have at least leastLines lines. In a shorter row, a large part of the values would be in lines
-// that the row shares with its neighbours.
+// By default, rows whose length is not a whole number of cache lines are stored past the caches
+// only if they have at least leastLines lines. In a shorter row, a large part of the values would
+// be in lines that the row shares with its neighbours.
 const leastLines = 8
 
 // defaultNontemporal returns the instruction to store values of the result past the caches. The

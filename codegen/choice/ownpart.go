@@ -27,7 +27,8 @@ const innermostRepeated = 0.5
 
 // ownPart returns the variable whose range the threads can divide, so that each thread computes its
 // own part of the result. The result is dense, and loop l sums contractions into it. The second
-// value is the reason for the choice. Both are "" if the threads would repeat too much work.
+// value is the reason for the choice. Both are "" if no variable can be divided, or if the threads
+// would repeat too much work.
 func ownPart(f *analysis.Facts, l *cin.Forall) (string, string) {
 	if len(f.Problem.Intermediates) == 0 {
 		return "", ""

@@ -136,7 +136,8 @@ func isCutApart(f *analysis.Facts, name string) bool {
 }
 
 // checkEverywhere returns an error unless the assignment a to workspace t has a value at every
-// position of the access with the given key, and has no other values.
+// position of the access with the given key, and has no other values. It also returns an error if
+// these are not positions of the access's last level, or if this level stores repeated coordinates.
 func checkEverywhere(f *analysis.Facts, a *cin.Assign, key string, t *cin.Access) error {
 	if !lattice.Annihilates(a.RHS, key) {
 		return fmt.Errorf(
@@ -175,10 +176,10 @@ func checkEverywhere(f *analysis.Facts, a *cin.Assign, key string, t *cin.Access
 const maxEach = 64
 
 // eachPlace reports whether the consumer of workspace t is lowered to one loop over all places of a
-// tile, instead of a loop over rows. There are two cases. One is an unrolled loop, because an
-// unrolled loop over rows would have one copy for each row. The other is a GPU, where a thread's
-// registers have no addresses. A loop over places has constant indices, so the tile stays in
-// registers.
+// tile, instead of a loop over rows. There are two cases. One is a completely unrolled loop,
+// because an unrolled loop over rows would have one copy for each row. The other is a GPU, where a
+// thread's registers have no addresses. A loop over places has constant indices, so the tile stays
+// in registers.
 func eachPlace(f *analysis.Facts, consumer cin.Stmt, t *cin.Access, loops []string,
 	form strategy.Form) bool {
 	var last *cin.Forall
@@ -232,8 +233,8 @@ func runsOnGPU(f *analysis.Facts) bool {
 }
 
 // readsPlaces returns an error unless the consumer of workspace t can read t by position. It can't
-// if the consumer has values at coordinates where t has none. It can't either if it reads t at
-// other coordinates than the current ones of the consumer's loops.
+// if the consumer has values at coordinates where t has none. It can't either if it fills a
+// temporary, or if it reads t at other coordinates than the current ones of the consumer's loops.
 func readsPlaces(consumer cin.Stmt, t *cin.Access) (err error) {
 	cin.Walk(consumer, func(s cin.Stmt) {
 		switch s := s.(type) {

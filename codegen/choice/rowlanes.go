@@ -41,9 +41,9 @@ var RowLanes = &Choice{
 // warp sum each row together. If one warp runs the tile instead of a block, the limit is warpRows.
 //
 // With fewer than 16 rows, each of the eight warps of a block sums at most two. Any limit from 4 to
-// 128 was measured to be equally fast, on matrices with even and with skewed rows. Small limits are
-// enough, because a warp sums only one row at a time. A warp takes about the same time to add the
-// sums of its lanes by shuffles as one thread takes to add ten places of a row.
+// 128 was measured to be equally fast, on matrices with even and with skewed rows. A warp takes
+// about the same time to add the sums of its lanes by shuffles as one thread takes to add ten
+// places of a row.
 const (
 	blockRows = 16
 	warpRows  = 8
@@ -124,9 +124,10 @@ func sharesRows(f *analysis.Facts, l *cin.Forall, v *strategy.Value) error {
 	return placesOfRows(f, l, a, c.Roots, key, v)
 }
 
-// placesOfRows returns an error unless each value in the sum can be found by its position alone.
-// Three kinds of values can: values stored at the positions of key, values in a workspace that has
-// a place for each of these positions, and values of dense operands.
+// placesOfRows returns an error unless each value in the sum is of one of three kinds: values
+// stored at the positions of key, values in a workspace that has a place for each of these
+// positions, and values of dense operands. It also returns an error if the rows of key cannot be
+// found by the positions where they begin.
 func placesOfRows(f *analysis.Facts, l *cin.Forall, a *cin.Assign, roots []string, key string,
 	v *strategy.Value) error {
 	op := f.TensorOf(key)

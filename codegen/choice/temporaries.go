@@ -9,11 +9,10 @@ import (
 )
 
 // Temporaries is the choice to compute the sums of the result T in temporaries and to store the
-// finished sums: temporaries(T). The default schedule does so. If the loops around a sum determine
-// the element of the result, the temporary is a scalar. If a factor can be moved out of a sum, the
-// temporary is a workspace over a row. The statement is built with the temporaries before the
-// commands are applied. Without the command, the loops are nested so that each sum adds directly to
-// the result, if that is possible.
+// finished sums: temporaries(T). The default schedule does so. The temporaries are scalars and
+// workspaces. The statement is built with the temporaries before the commands are applied. Without
+// the command, the loops are nested so that each sum adds directly to the result, if that is
+// possible.
 var Temporaries = &Choice{
 	Name:    "temporaries",
 	Params:  []Param{{Kind: ResultParam, Name: "T"}},

@@ -352,8 +352,7 @@ func evenBy(f *analysis.Facts, l *cin.Forall) string {
 // These constants determine the number of partial results of a dense result, from the average
 // number of terms that are summed into a value. There is one partial result for each partialWork
 // terms, but at most manyPartials. If there are many more terms, there is one partial result for
-// each manyWork terms, but at most maxPartials. The number is rounded to a power of two, so that it
-// divides evenly among threads.
+// each manyWork terms, but at most maxPartials. The number is rounded to a power of two.
 //
 // With fewer than 2 * partialWork terms, partial results are not worth their memory. If there are
 // fewer partial results than threads, some threads are idle. But this costs less than setting more

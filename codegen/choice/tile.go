@@ -72,9 +72,9 @@ func Widest(n int64) int64 {
 }
 
 // tiles finds the statements that sum a row of the result along v, the variable of the result's
-// last level, which is dense. Such a statement has a loop over v inside a loop over another
-// variable. In each operand that v indexes, v must index the last level, and this level must be
-// dense.
+// last level, which is dense. Such a statement is a loop over another variable or a sequence, and
+// contains a loop over v. In each operand that v indexes, v must index the last level, and this
+// level must be dense.
 type tiles struct {
 	facts *analysis.Facts
 	v     string
@@ -143,8 +143,8 @@ func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 
 // sumsRow reports whether s sums a row of the result. s must have a loop over the row's variable,
 // and not only loops over variables that a schedule derives from it. If the schedule splits the
-// loop, or sets its length by a bound command, the loop cannot run along a tile. If serial is true,
-// sumsRow ignores that the outermost loop of s is marked to run on threads. The mark does not
+// loop, or replaces its variable by a bound command, the loop cannot run along a tile. If serial is
+// true, sumsRow ignores that the outermost loop of s is marked to run on threads. The mark does not
 // matter then, because each thread sums whole rows.
 func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 	k := len(t.facts.Vars) - 1
@@ -176,10 +176,10 @@ func holdsGemm(f *analysis.Facts, s cin.Stmt) (found bool) {
 	return found
 }
 
-// repeatsTemporary reports whether s computes, in loops, a temporary whose only variable is not v:
-// a scalar, or a temporary with other variables. The rows of such a statement cannot be summed in
-// tiles: each tile of a row along v would compute the temporary again, or the temporary is larger
-// than a row.
+// repeatsTemporary reports whether s computes, in loops, a temporary that is not a row along v: a
+// scalar, or a temporary with other or further variables. The rows of such a statement cannot be
+// summed in tiles: each tile of a row along v would compute the temporary again, or the temporary
+// is larger than a row.
 func repeatsTemporary(s cin.Stmt, v string) (found bool) {
 	cin.Walk(s, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {

@@ -143,8 +143,9 @@ func checkLanes(l *cin.Forall) (err error) {
 }
 
 // hasRaces reports whether two iterations of l may write to the same place of the target. The
-// loop's variable is derived from variables of the statement. If each of these variables indexes
-// the target, different iterations write to different places, and hasRaces returns false.
+// loop's variable is a variable of the statement, or is derived from some. If each of these
+// variables indexes the target, different iterations write to different places, and hasRaces
+// returns false.
 func hasRaces(f *analysis.Facts, l *cin.Forall, target *cin.Access) bool {
 	v := f.Graph.ConsumerVar(l.Var)
 	if u := f.Graph.TileOf(f.Graph.Underived(v)[0]); u != "" {

@@ -56,7 +56,7 @@ func hasPlaces(f *analysis.Facts, v string) bool {
 // as the bits are read.
 const bitmapWork = 16
 
-// An intermediate that is made once, outside of all loops, gets a workspace of kind Marks if at
+// An intermediate that is made once, outside of all loops, may get a workspace of kind Marks if at
 // least one in marksPlaces places is filled. If fewer places are filled, reading all marks at the
 // end takes too long. If the values come in order, a list is used instead, unless each entry is the
 // sum of at least marksWork values. Threads may share a workspace of kind Marks.

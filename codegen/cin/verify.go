@@ -10,9 +10,9 @@ import (
 
 // Verify returns an error for the first broken rule:
 //
-//   - A variable is bound by exactly one Forall around each of its uses. A variable that the
-//     schedule replaced is bound if it has its own Forall, or if every variable derived from it has
-//     one.
+//   - Outside a Span, a variable is bound by exactly one Forall around each of its uses. A variable
+//     that the schedule replaced is bound if it has its own Forall, or if every variable derived
+//     from it has one.
 //   - A temporary is not read in its own producer, and not assigned in its consumer. A read in the
 //     consumer has as many variables as the temporary.
 //   - The statements of a Seq have the same target.

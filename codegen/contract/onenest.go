@@ -82,8 +82,8 @@ func (c *Contractions) noteOneNest(t *notation.Term, way network.Way) {
 
 // inOneNest returns the plan that computes product p in one nest of loops, in the order that the
 // pass "order" found. If the statement has only one term, the cost includes the conversions that
-// this order requires, and the plan may have the loops of a matrix product instead, if that costs
-// less.
+// this order requires. If the order requires none, the plan may have the loops of a matrix product
+// instead, if these loops cost less.
 func (c *Contractions) inOneNest(p *network.Problem) *network.Plan {
 	q := *p
 	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.Order, -1, nil

@@ -77,9 +77,9 @@ func (e *Error) Error() string {
 }
 
 // caret returns the line of src that contains offset pos, and a second line with carets under the
-// part of [pos, end) on it. Columns count characters, so that the carets are also right under text
-// that is not ASCII. Control characters become spaces, which preserves the columns and protects the
-// terminal.
+// part of [pos, end) on it. There is at least one caret. Columns count characters, not bytes.
+// Characters that are not printable become spaces, which protects the terminal. A long line is cut
+// (around).
 func caret(src string, pos, end int) string {
 	pos = min(max(pos, 0), len(src))
 	end = min(max(end, pos), len(src))

@@ -215,7 +215,7 @@ func (v *variable) fused() (out []*variable) {
 // onPrefix returns an error if the variables in taken do not belong to consecutive levels that end
 // at the level s.level. The variables of the levels above need not be in taken, because they become
 // loops of the leaf. Peeled loops may divide into chunks only the variable of the tensor's
-// outermost level. Otherwise onPrefix also returns an error.
+// outermost level, and not by split. Otherwise onPrefix also returns an error.
 func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	c, a := s.at.made, s.access
 	var roots []string

@@ -23,9 +23,10 @@ const (
 	largeBytes               = 256 << 10
 )
 
-// Workspaces returns the largest amount of memory, in bytes, that the workspaces of a statement and
-// the partial results of its chunks occupy together, if it is lowered by strategy v and runs on the
-// given number of threads. A workspace inside a loop on threads is counted once for each thread.
+// Workspaces returns an estimate of the largest amount of memory, in bytes, that the workspaces of
+// a statement, the partial results of its chunks and its precomputed long rows occupy together, if
+// it is lowered by strategy v and runs on the given number of threads. A workspace inside a loop on
+// threads is counted once for each thread.
 func Workspaces(p *analysis.Problem, v *strategy.Value, threads int) int64 {
 	f, total := analysis.NewFor(p, v.Stmt), 0.0
 	var walk func(s cin.Stmt, copies float64)
@@ -66,14 +67,14 @@ func Workspaces(p *analysis.Problem, v *strategy.Value, threads int) int64 {
 
 // InitialResult returns the memory that a result occupies before its first entry is appended, in
 // bytes. It is about a result whose arrays grow. kept is the memory of the arrays that become the
-// result's arrays. joined is the memory of the pieces that chunks make, and of the tables that join
-// the pieces. entries is the number of entries of the sparse operands, and threads is the number of
-// threads.
+// result's arrays. It is 0 if each iteration makes a piece. joined is the memory of the pieces that
+// chunks make, and of the tables that join the pieces. entries is the number of entries of the
+// sparse operands, and threads is the number of threads.
 //
 // sum is true if the result does not have more entries than its operands, as in a sum. With ordered
-// chunks each thread then frees its piece before it starts the next one, so fewer pieces exist at
-// the same time. A single piece may have most of the entries, however. joined therefore also
-// includes memory for all entries.
+// chunks and several threads, each thread then frees its piece before it starts the next one, so
+// fewer pieces exist at the same time. A single piece may have most of the entries, however. joined
+// therefore also includes memory for all entries.
 func InitialResult(p *analysis.Problem, v *strategy.Value, entries int64, threads int,
 	sum bool) (kept, joined int64) {
 	if p.Assembly != strategy.Append {
@@ -112,10 +113,9 @@ func InitialResult(p *analysis.Problem, v *strategy.Value, entries int64, thread
 	return kept, int64(min(joinBytes(f, pieces)+alive*each+filled, 1<<62))
 }
 
-// iterations returns the largest number of iterations that the loop over v can have. The schedule
-// may have derived v from variables of the statement. The number of iterations is then the number
-// of coordinates of these variables. If divide made v and there are fewer coordinates than ranges,
-// it is the number of ranges, because some ranges are empty.
+// iterations returns an upper bound of the number of iterations of the loop over v. The schedule
+// may have derived v from variables of the statement. The bound is then the number of points of
+// these variables or, if divide was used and made more ranges than that, the number of ranges.
 func iterations(f *analysis.Facts, v string) float64 {
 	c, _ := f.Component(v)
 	if c == nil {
@@ -146,10 +146,11 @@ func arrays(f *analysis.Facts, n float64) float64 {
 	return bytes
 }
 
-// joinedPositions returns the bytes of positions that the function arrays does not count. n is the
-// number of entries of the joined arrays. If there are dense levels between two compressed levels,
-// each entry of the outer compressed level has all dense coordinates below it. The position array
-// of the inner compressed level then has an element for each of these coordinates.
+// joinedPositions returns the bytes of positions below dense levels that the function arrays does
+// not count. n is the number of entries of the joined arrays. If there are dense levels between two
+// compressed levels, each entry of the outer compressed level has all dense coordinates below it.
+// The position array of the inner compressed level then has an element for each of these
+// coordinates.
 func joinedPositions(f *analysis.Facts, n float64) (bytes float64) {
 	dense, scope := 1.0, false
 	for k, kind := range f.Result.Format.Levels {
@@ -167,9 +168,9 @@ func joinedPositions(f *analysis.Facts, n float64) (bytes float64) {
 }
 
 // chunkCount returns the largest number of chunks of equal work in a loop on threads. The work is
-// the number of entries of all operands, plus the number of rows of the result. If the operands'
-// numbers of entries are unknown, or their sum is less than entries, the parameter entries is used
-// instead of the sum.
+// the number of entries of all operands, plus the number of rows of the result. If the sum of the
+// operands' known numbers of entries is less than entries, the parameter entries is used instead of
+// the sum.
 func chunkCount(f *analysis.Facts, v *strategy.Value, threads int, entries int64) float64 {
 	if threads <= 1 {
 		return 1
@@ -182,10 +183,10 @@ func chunkCount(f *analysis.Facts, v *strategy.Value, threads int, entries int64
 	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.Problem.Target.ChunkWork, 1)))
 }
 
-// joinBytes returns the bytes of memory for joining the pieces of the chunks, without the pieces
-// themselves. For each chunk it counts the chunk's bounds and, for each compressed level, a number
-// of entries and the addresses of the level's arrays. It also counts the first allocation of the
-// joined arrays, which grow later.
+// joinBytes returns the bytes of memory for joining the pieces of the chunks, without the pieces'
+// entries. It counts the bounds of the chunks, the tables with numbers of entries and addresses of
+// arrays, and the first allocation of the joined arrays, which grow later. If the outermost level
+// is compressed, it also counts the positions of each chunk.
 func joinBytes(f *analysis.Facts, chunks float64) float64 {
 	const tableEntry = 24
 	bytes := 2*arrayBytes(chunks*posBytes) + arrayBytes(chunks*tableEntry) + arrayBytes(
@@ -345,9 +346,10 @@ func growingBytes(n, bytes float64) float64 {
 }
 
 // mostEntries returns an upper bound of the number of entries that workspace t has at a time. One
-// bound is the number of its places. The other bound is a number of combinations: the product of
-// the numbers of entries of some operands, times the sizes of t's variables that these operands do
-// not have. If producer adds several products to t, their bounds are added.
+// bound is the number of its places. If t gets a product, another bound is a number of
+// combinations: the product of the numbers of entries of some factors, times the sizes of t's
+// variables that these factors do not have. If producer adds several products to t, their bounds
+// are added.
 func mostEntries(f *analysis.Facts, t *cin.Access, producer cin.Stmt) float64 {
 	made := map[string]float64{} // mostEntries of the workspaces that the producer reads
 	cin.Walk(producer, func(s cin.Stmt) {

@@ -42,10 +42,10 @@ type Outcome struct {
 // iterations, and counts each of them for half of the iterations.
 //
 // Call does not know whether a condition on stored data holds. It therefore computes two sums. The
-// first counts the steps that run in any case. The second counts the steps if an execution takes
-// the longer side of every uncertain branch and runs every uncertain loop exactly once. Steps is
-// the larger sum, because a loop over far too many coordinates must be found even if it is inside
-// an uncertain branch.
+// first counts the steps that run in any case. The second counts the longer side of every uncertain
+// branch and one iteration of every uncertain loop. It may count only one iteration of a loop
+// around them. Steps is the larger sum, because a loop over far too many coordinates must be found
+// even if it is inside an uncertain branch.
 func Call(f *ir.Func, g Given) Outcome {
 	x := &foreseer{given: g, vars: map[*ir.Var]number{}, slots: map[*ir.Array]ir.Slot{}, certain: true,
 		assigned: map[*ir.Block][]*ir.Var{}}
@@ -86,8 +86,8 @@ func truth(b, sure bool) number {
 }
 
 // cost is an estimate of the steps of a statement. sure counts the steps that run in any case. once
-// counts the steps of an execution that takes the longer side of every uncertain branch and runs
-// every uncertain loop exactly once.
+// counts the longer side of every uncertain branch and one iteration of every uncertain loop. once
+// may count only one iteration of a loop around them.
 type cost struct{ sure, once float64 }
 
 // foreseer is a Foresee in progress.
@@ -284,9 +284,9 @@ func (x *foreseer) branch(s *ir.If) cost {
 	return cost{min(then.sure, other.sure), max(then.once, other.once)}
 }
 
-// mostDepth limits the time of the estimate. In a loop at this depth of nesting or deeper, only one
-// iteration is followed. In other long loops two are followed, so each level of nesting doubles the
-// time.
+// mostDepth limits the time of the estimate. In a loop at this depth of nesting or deeper, samples
+// selects only one iteration. In most other loops it selects two, so each level of nesting doubles
+// the time.
 const mostDepth = 12
 
 // mostTrips is the largest number of iterations of an outermost loop for which all iterations are
@@ -337,9 +337,10 @@ func (x *foreseer) loop(s *ir.For) cost {
 	return c
 }
 
-// samples selects the iterations of a loop that are followed, because following all would take too
-// long. trips is the number of iterations of the loop. samples yields the number of each selected
-// iteration, and the number of iterations that it represents.
+// samples selects the iterations of a loop that are followed. These are all iterations of a short
+// outermost loop, and one or two of another loop. trips is the number of iterations of the loop.
+// samples yields the number of each selected iteration, and the number of iterations that it
+// represents.
 func (x *foreseer) samples(trips float64) iter.Seq2[int64, float64] {
 	return func(yield func(int64, float64) bool) {
 		switch {
@@ -530,8 +531,8 @@ func arith(op ir.Op, a, b int64) (n int64, ok bool) {
 }
 
 // segments finds the level and the field to which the array a belongs. perParent is the average
-// number of the level's positions for each position of the level above. level is nil if nothing is
-// known about a.
+// number of the level's positions for each position of the level above. level is nil if a is not an
+// array of positions or coordinates, or if nothing is known about a.
 func (x *foreseer) segments(a *ir.Array) (perParent float64, level *Level, field ir.Field) {
 	slot, ok := x.slots[a]
 	if !ok || x.given.Args[slot.Arg] == nil || slot.Field != ir.Pos && slot.Field != ir.Crd {

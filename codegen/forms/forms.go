@@ -48,15 +48,15 @@ const LastLevelRows = "last_level_rows_ahead"
 const Streams = "entries_ahead"
 
 // Merges is the name of a Measured choice of how sums of sparse segments are merged. If its form is
-// 1, they are computed in windows of the coordinate range, and the coordinates of a window are
-// sorted (strategy.Value.Windowed). If its form is 0, the segments are merged step by step.
+// 1, sums of long segments are computed in windows of the coordinate range, and the coordinates of
+// a window are sorted (strategy.Value.Windowed). If its form is 0, all segments are merged step by
+// step.
 const Merges = "window_merges"
 
 // Measurements lists the choices whose best form is measured on each machine, or is shipped for CPU
 // models. All forms of a choice compute the same values in the same order of sums.
 //
-// Some other choices also have such forms, but are not measured, because on a Zen 4 one form was
-// much faster than the others, or no form was faster by 5%:
+// Some other choices also have such forms, but are not measured. The numbers are from a Zen 4:
 //
 //   - the distance of prefetching: 8, 16 and 32 stored values for the nearest cache differ by 3%,
 //     and so do 48, 64 and 80 for the second-level cache;

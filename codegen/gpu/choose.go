@@ -7,9 +7,10 @@ import (
 	"distaff/codegen/diag"
 )
 
-// Choose returns the first form that try accepts. If try refuses every form, for example because a
-// level has no positions, the error gives the reason of the last refusal. shape describes a
-// statement after the given commands. result is the user's name of the statement's result.
+// Choose returns the first form that try accepts. If try refuses every form, the error gives the
+// reason of the last refusal. Choose returns an error of shape, and an error about the network from
+// try, as it is. shape describes a statement after the given commands. result is the user's name of
+// the statement's result.
 func Choose(result string, shape func(commands []string) (*Shape, error),
 	try func(Form) error) (Form, error) {
 	var list []Form

@@ -191,9 +191,9 @@ func (s *Shape) scalar(c *positionLoop) Form {
 }
 
 // rowsOfTiles returns the form that gives each block a tile of neighbouring entries. The threads
-// load the tile into shared memory: neighbouring threads load neighbouring entries. Then each
-// thread sums the entries of one row in the tile. If the tile has few rows, each warp sums one row.
-// If c.sums is not empty, rowsOfTiles returns the form of entriesOfThreads instead.
+// store the products of the tile's entries in shared memory: neighbouring threads load neighbouring
+// entries. Then each thread sums one row of the tile at a time. If the tile has few rows, each warp
+// does. If c.sums is not empty, rowsOfTiles returns the form of entriesOfThreads instead.
 func (s *Shape) rowsOfTiles(c *positionLoop) Form {
 	if len(c.sums) > 0 {
 		return s.entriesOfThreads(c, false)

@@ -126,7 +126,7 @@ func (c *compiler) variable(v *ir.Var) int {
 
 // launchTracks takes the place of the list of tracks for an array that a Launch stores to. It has
 // no tracks because the races of a Launch are between threads and not between iterations of loops.
-// It is not nil, because accesses are not checked at all if the list is nil.
+// It is not nil, because accesses are not checked for races if the list is nil.
 var launchTracks = []int{}
 
 // tracks returns the numbers of the loops around the current statement whose iterations may race on

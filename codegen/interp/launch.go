@@ -9,9 +9,9 @@ import (
 )
 
 // kernel is the code of a Launch for one thread. The code is divided at meetings, which are
-// Barriers and Shuffles. A thread runs it from one meeting to the next. A statement that contains
-// no meeting is one closure. Statements around meetings become jumps, so that a thread can stop at
-// a meeting while other threads run.
+// Barriers and Shuffles. A thread runs it from one meeting to the next. Consecutive statements that
+// contain no meeting are one closure. Statements around meetings become jumps, so that a thread can
+// stop at a meeting while other threads run.
 type kernel struct {
 	name          string
 	number        int // among the leaf's launches

@@ -22,9 +22,8 @@ var stateNames = [...]string{alive: "alive", unallocated: "used before it is all
 	freed: "used after it is freed", given: "used after it is published",
 	kept: "used after it is kept in a table"}
 
-// memory is a block of memory. Only the slice of its element type is set. When the leaf no longer
-// owns the block, its handles get a memory with empty slices, so that every use fails the bounds
-// check.
+// memory is a block of memory. Only the slice of its element type is set. When the leaf gives up
+// the block, its handle gets a memory without elements (see gone), so that every use fails.
 type memory struct {
 	name   string
 	elem   tensor.Type

@@ -18,7 +18,7 @@ import (
 //
 //   - The result's values are only written by plain stores. They are not read, filled, copied to or
 //     added to.
-//   - The index of a store depends on the variables of every loop around it. No loop then stores to
+//   - The index of a store depends on a variable of every loop around it. No loop then stores to
 //     one element repeatedly, because the caller guarantees that different values of these
 //     variables give different elements.
 //   - After each read of old, the same iteration of all loops around it stores to the same element,
@@ -68,7 +68,7 @@ type uses struct{ reads, stores, sure places }
 
 // parameters finds two parameters of f: the values of the result, and the values of argument old.
 // It returns false if one is missing, or if the types of their elements differ. It also records
-// that the sizes and offsets of old equal the sizes and offsets of the result.
+// that the numbers in old's parameters, such as sizes, equal the result's numbers.
 func (c *inPlace) parameters(f *Func, old int) bool {
 	heads := map[Slot]*Var{}
 	for _, p := range f.Params {
@@ -185,9 +185,9 @@ func (c *inPlace) stmt(t Stmt) uses {
 	return u
 }
 
-// handles reports whether t uses the values of the result or of old. t is a statement that works on
-// arrays and not on single elements, for example a Fill. A hint about old does not count, because a
-// hint does not read values. A Launch always counts, because its body is not examined.
+// handles reports whether the operation t, for example a Fill, uses the values of the result or of
+// old. A hint about old does not count, because a hint does not read values. A Launch always
+// counts, because its body is not examined.
 func (c *inPlace) handles(t Stmt) bool {
 	if _, ok := t.(*Launch); ok {
 		return true // what its threads do is not looked into

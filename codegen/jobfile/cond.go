@@ -249,8 +249,7 @@ func (v *condEval) binary(e notation.Expr, op byte, x, y tensor.Value,
 }
 
 // spanOf returns the place in the file of an expression whose evaluation failed. For a negation it
-// returns the place of the minus sign. spanOf is called only for errors, because it is slow: it
-// walks the whole expression.
+// returns the place of the minus sign.
 func spanOf(e notation.Expr) notation.Span {
 	if e, ok := e.(*notation.Neg); ok {
 		return e.At

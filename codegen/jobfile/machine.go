@@ -88,7 +88,8 @@ func (m *Machine) shape() *place.Machine {
 }
 
 // SetMachine makes M the machine that text describes. text has the syntax of the flag -m. If the
-// file declares M, the declaration is replaced. SetMachine must be called before Check.
+// file declares M, the declaration is replaced. It is an error if the file declares machines but
+// not M. SetMachine must be called before Check.
 func (f *File) SetMachine(text string) error {
 	levels, err := place.ParseMachine(text)
 	if err != nil {

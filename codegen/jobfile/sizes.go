@@ -27,8 +27,9 @@ type Sizes struct {
 // and the tensor is in known, the name gets the mode's size. A declared tensor gets the values of
 // its sizes, and a temporary gets its sizes from its first statement.
 //
-// It is an error if a name or a mode has two sizes, or if a statement refuses the sizes. If an
-// input is missing in known, only mistakes that do not depend on its sizes are reported.
+// It is an error if a name or a mode has two different exact sizes, or if a statement refuses the
+// sizes. If an input is missing in known, only mistakes that do not depend on its sizes are
+// reported.
 func (f *File) CheckSizes(known map[string][]notation.Known) (*Sizes, error) {
 	c := &sizeChecker{f: f, known: known, names: map[string]notation.Known{},
 		dims: map[string][]notation.Known{}}

@@ -40,7 +40,8 @@ func NumberType(text string) tensor.Type {
 //
 // It is an error, at the statement, if the type of the left side cannot hold the statement's
 // values. If this type does not come from a declaration, it is also an error if it would round the
-// values, unless the right side has only literals.
+// values, unless the right side has only literals. It is an error, too, if a condition orders
+// complex scalars.
 func (f *File) CheckTypes(known map[string]tensor.Type) (map[string]tensor.Type, error) {
 	c := &typeChecker{f: f, types: maps.Clone(known), given: map[string]bool{},
 		first: map[string]notation.Span{}}

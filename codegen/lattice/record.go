@@ -45,11 +45,10 @@ func (x *recorded) print(b *strings.Builder, indent string) {
 	}
 }
 
-// String returns the merge lattice of every loop that visits coordinates, one on each line,
-// indented by depth. A lattice is a list of sets of operands, the largest set first, with U for
-// every coordinate. A value may exist at the common coordinates of each set. A loop inside the
-// cases of another loop has a line for each different lattice in these cases. Loops over tile
-// numbers, and loops that count, have no lattice.
+// String returns the recorded merge lattices, one on each line, indented by depth. A lattice is a
+// list of sets of operands, the largest set first, with U for every coordinate. A value may exist
+// at the common coordinates of each set. A loop inside the cases of another loop has a line for
+// each different lattice in these cases.
 func (r *Record) String() string {
 	var b strings.Builder
 	r.root.print(&b, "")

@@ -32,8 +32,9 @@ func (*denseSpace) HasPlaces() {}
 func (w *denseSpace) Array() (*ir.Array, space.Box) { return w.vals, w.box }
 
 // newDenseSpace returns the workspace for the temporary t. All uses of t in a scope share one
-// array. If the loops around t choose a tile of the temporary's variable, the box is this tile. If
-// it is a tile of a split, the array has elements for one tile only.
+// array. If t has one variable, and the loops around t choose a tile of this variable, the box is
+// the tile. If it is a tile of coordinates that a split made, the array has elements for one tile
+// only.
 func (l *lowerer) newDenseSpace(t *cin.Access, e *scope.Env) *denseSpace {
 	w := &denseSpace{box: l.maker(e).Box(t.Vars)}
 	size, v := w.box.Places(), t.Vars[0]

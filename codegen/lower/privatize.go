@@ -16,7 +16,8 @@ import (
 
 // privatized lowers a parallel loop whose iterations may add to the same places of the result. Its
 // range is cut into one piece for each thread. Each piece adds to a private copy of the result's
-// block, and the copies are added to the block in the order of the pieces.
+// block. The copies are summed in the order of the pieces, and the sum is added to the block or,
+// inside another such loop, to that loop's copy.
 func (l *lowerer) privatized(f *cin.Forall, e *scope.Env) ir.Expr {
 	a := l.leaf.Out
 	e = merge.Zero(e)

@@ -55,13 +55,13 @@ func (l *lowerer) parallelScalar(f *cin.Forall, e *scope.Env, n int64, want bool
 }
 
 // parallelDense lowers loop f, which sums into a dense result, as n chunks. Each chunk has a
-// partial result, and the partial results are added in order. A partial result is a copy of the
-// block of values below the result's cursor. The thread that runs the chunk first sets the copy to
-// 0.
+// partial result, and the partial results are added in order. A partial result is as large as the
+// block of values below the result's cursor. The thread that runs the chunk first sets the partial
+// result to 0.
 //
-// If the partial results of all chunks would not stay in a cache, the chunks run in waves of one
-// chunk for each thread. The sums of a wave are added to the first partial result, and the next
-// wave reuses the other partial results. A sum does not depend on the number of waves.
+// If the partial results of all chunks would not stay in a cache, the chunks run in waves of at
+// most one chunk for each thread. The sums of a wave are added to the first partial result, and the
+// next wave reuses the other partial results. A sum does not depend on the number of waves.
 func (l *lowerer) parallelDense(f *cin.Forall, e *scope.Env, n int64) {
 	a, one := l.leaf.Out, ir.Int(1)
 	if e.Res.First != nil {
@@ -112,10 +112,10 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *scope.Env, n int64) {
 	l.b.Free(parts)
 }
 
-// ownRows lowers loop f, which sums into a dense result that is too large for partial results. The
-// range of v, a variable of the result, is divided evenly among the threads. Each thread runs the
-// whole loop f for its part of this range. For example, if a CSC matrix multiplies a vector, each
-// thread has a range of rows, and searches each column for the first of these rows.
+// ownRows lowers loop f, which sums into a dense result, without partial results. The range of v, a
+// variable of the result, is divided evenly among the threads. Each thread runs the whole loop f
+// for its part of this range. For example, if a CSC matrix multiplies a vector, each thread has a
+// range of rows, and searches each column for the first of these rows.
 //
 // Intermediates over v have places only for the thread's part. Every value is summed in the order
 // of the loop, so the result does not depend on the number of threads.

@@ -18,8 +18,7 @@ import (
 // Each term adds a row, but the list stores only the row's factors: the values of accesses that
 // have no variable along the row, and the coordinates that select the other accesses. At the end,
 // the terms are sorted by their keys. When the consumer is at a key, the terms of this key are
-// added, in the order of their insertion, to an array that all rows share. No row is stored, and
-// none is read twice.
+// added, in the order of their insertion, to an array that all rows share. The rows are not stored.
 type termRows struct {
 	l     *lowerer
 	m     *space.Maker

@@ -84,7 +84,7 @@ func (l *lowerer) lastOfAll(s cin.Stmt, v string, e *scope.Env) bool {
 }
 
 // tiled lowers s, which sums a row of the result, tile by tile. Each tile of width values is summed
-// in a local array and then stored, or added to the existing values if the row was set to 0 before.
+// in a local array and then stored, or added to the existing values if the row has values already.
 // The rest of the row is summed in place.
 func (l *lowerer) tiled(s cin.Stmt, e *scope.Env, width int64, want bool) ir.Expr {
 	op := l.leaf.Out.Op
@@ -174,8 +174,9 @@ func (w *rowSpace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
 }
 
 // whereRow lowers a where statement whose temporary t is a row, or one tile of a row, in registers.
-// The emitted code tests whether the row has values, and then runs the consumer. For a row without
-// values there is code only if the consumer has other terms. For want and the result see stmt.
+// The emitted code tests whether the row has values, unless this is known, and then runs the
+// consumer. For a row without values there is code only if the consumer has other terms. For want
+// and the result see stmt.
 func (l *lowerer) whereRow(s *cin.Where, t *cin.Access, e *scope.Env, want bool) ir.Expr {
 	w := l.newRowSpace(t, e)
 	some := l.stmt(s.Producer, e.Filling(t.Name, w), true)

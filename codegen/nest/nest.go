@@ -29,10 +29,10 @@ import (
 
 // Nest builds the concrete index notation of a normal form.
 //
-// It goes through the variables from the outermost inward, at first with all terms together. A
-// variable of the left side becomes one loop around all terms, or several loops if there are too
-// many operands (see loopGroups). At a summed variable, the terms that sum over it are separated
-// from the others and become producers.
+// By default it goes through the variables from the outermost inward, at first with all terms
+// together. A variable of the left side becomes one loop around all terms, or several loops if
+// there are too many operands (see loopGroups). At a summed variable, the terms that sum over it
+// are separated from the others and become producers.
 //
 // What a producer assigns to depends on the remaining variables and levels. If no variable of the
 // left side remains, it assigns to a scalar. If the remaining levels of the result can be written

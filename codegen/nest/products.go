@@ -22,16 +22,14 @@ const DefaultGemmWork = 1 << 18
 // These limits apply if the request leaves GemmWork at 0, except to the terms that a schedule
 // substitutes. A term or contraction is computed as a matrix product only if the result has at
 // least gemmPlaces rows and gemmPlaces columns, and each sum has at least gemmTerms terms. If the
-// result is narrower, loops are as fast, because they sum in registers and need not set the result
-// to 0 first. If the sums are shorter, loops are as fast too, because both wait for memory to
-// deliver the values.
+// result is narrower or the sums are shorter, loops are about as fast.
 const (
 	gemmPlaces = 64
 	gemmTerms  = 8
 )
 
-// manyProducts is the smallest number of products of matrices that run side by side, each on one
-// thread. If there are fewer, each product runs on all threads.
+// manyProducts is the smallest size of an outermost loop whose products of matrices may run side by
+// side, each on one thread. In a smaller loop, each product runs on all threads.
 const manyProducts = 64
 
 // product is a term that is computed as a product of matrices. For a contraction that ends in a

@@ -18,7 +18,7 @@ import (
 //
 // In a parallel loop over a variable of the result, no two iterations write to the same place, and
 // the pieces of a sparse result are joined in order. In a parallel loop that sums into a scalar or
-// a dense result, each chunk has its own partial sum.
+// a dense result, each chunk has its own partial sum, or each thread computes a part of the result.
 func (n *Nest) OnThreads(s cin.Stmt, shared map[string]bool) cin.Stmt {
 	lhs, result := n.target.lhs, n.in.Result
 	switch s := s.(type) {

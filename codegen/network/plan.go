@@ -133,10 +133,10 @@ type builder struct {
 	named  map[string]int
 }
 
-// contraction builds the contraction of state x, which is nested in loops, and adds its costs to
-// the plan. way is the index of the alternative that the search chose for x. Among the points where
-// all items of x have a value, the contraction runs at the fraction share. This fraction is below 1
-// if items outside x have no value at some of these points.
+// contraction builds the contraction of state x, which is nested in loops, and adds its bytes and
+// multiply-adds to the plan. way is the index of the alternative that the search chose for x. Among
+// the points where all items of x have a value, the contraction runs at the fraction share. This
+// fraction is below 1 if items outside x have no value at some of these points.
 func (b *builder) contraction(x state, loops []string, share float64, way int) *Contraction {
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
 	vars := b.search.loopsOf(x)
@@ -213,10 +213,10 @@ func (c *Contraction) alone() float64 {
 	return c.loops + c.made
 }
 
-// part builds the producer for the items of state x whose numbers are in made, and adds its costs
-// to the plan. The producer contracts these items. loops, share and way have the same meaning as
-// for contraction, but share describes the consumer. For the producer, part multiplies share by the
-// fraction of points where all other items of x have a value.
+// part builds the producer for the items of state x whose numbers are in made, and adds its bytes,
+// multiply-adds and memory to the plan. The producer contracts these items. loops, share and way
+// have the same meaning as for contraction, but share describes the consumer. For the producer,
+// part multiplies share by the fraction of points where all other items of x have a value.
 func (b *builder) part(x state, made set, loops []string, share float64, way int) *Contraction {
 	own, _ := x.parted(made, make([]item, 2*MaxFactors))
 	alone := b.search.share(x, made)

@@ -289,9 +289,9 @@ func (m *model) isWalked(f, v int) bool {
 	return false
 }
 
-// isUniform reports whether all levels of v in factor f, and all levels below them, are dense. For
-// fixed coordinates of the other variables, the factor then has a value at every coordinate of v or
-// at none.
+// isUniform reports whether all levels of v in factor f, and all levels below them, are dense and
+// belong to accesses that are not converted. For fixed coordinates of the other variables, the
+// factor then has a value at every coordinate of v or at none.
 func (m *model) isUniform(f, v int) bool {
 	for k, levels := range m.levels[f] {
 		below := false

@@ -101,7 +101,8 @@ func cheapestOf(ways []alternative) (cost float64, number int) {
 // ways returns the alternatives for completing state x. The cost of an alternative has two parts
 // (see spent). ways leaves out an alternative if another one costs no more in both parts. Which of
 // the remaining ones is best depends on the loops around the state, because the larger of the two
-// parts of a nest has the larger weight in its cost. The result is nil if the budget is spent.
+// parts of a nest has the larger weight in its cost. The result is nil if there are none. If the
+// budget is spent, alternatives may be missing.
 func (s *search) ways(x state) []alternative {
 	key := s.model.key(x)
 	if ways, ok := s.memo[key]; ok {
@@ -178,8 +179,8 @@ func (s *search) producer(x state, share float64) []alternative {
 //
 //   - The loop makes an intermediate outside of all other loops, on one thread.
 //   - The loop is directly inside an outermost loop that sums into the result on one thread.
-//   - The loop is outermost and sums into the result on all threads, so that partial results must
-//     be added at the end.
+//   - The loop is outermost, its variable is summed or has only one coordinate, and the result is
+//     not a scalar.
 func (s *search) waitFactor(x state, v int) float64 {
 	switch root := s.isRoot(x); {
 	case root && s.model.sumsAlone(x, v), !root && x.bound == 0 && !s.model.onThreads(x.items, v):
@@ -345,10 +346,11 @@ func (m *model) whole() state {
 	return x
 }
 
-// Search returns a plan of about the least cost. Among plans of about the same cost it prefers
-// intermediates with few variables. If the exact search is too large, it returns the plan of the
-// beam search, which may cost more. It returns nil if it finds no plan, for example because the
-// storage orders of the factors contradict the tree or the order of loops that p asks for.
+// Search returns a plan of about the least cost. If p.MaxOrder is negative, it prefers
+// intermediates with few variables among plans of about the same cost. If the exact search is too
+// large, it returns the plan of the beam search, which may cost more. It returns nil if it finds no
+// plan, for example because the storage orders of the factors contradict the tree or the order of
+// loops that p asks for.
 func Search(p *Problem) *Plan {
 	m := newModel(p)
 	best := m.cheapest()

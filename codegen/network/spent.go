@@ -4,7 +4,7 @@ package network
 // in the loops' bodies. moved is the cost of bringing the loaded data into caches. A core overlaps
 // the two, so the nest costs a weighted mean: the larger part has weight 1, and the smaller part
 // has weight overlapShare. Work that overlaps with nothing is added to both parts, and so counts
-// fully: clearing and sorting an intermediate, and a producer outside all loops.
+// fully. Examples are clearing and sorting an intermediate, and a producer outside all loops.
 type spent struct{ loaded, moved float64 }
 
 // unoverlapped returns the cost of work that overlaps with nothing.

@@ -189,7 +189,7 @@ func (s *steps) keep(c *Contraction, q *Problem) Factor {
 }
 
 // inStorageOrder returns an order of loops that walks all factors as they are stored, or nil if
-// there is none. The variables of the result come as early as possible.
+// there is none. At each step it prefers the variables of the result.
 func (p *Problem) inStorageOrder() []string {
 	left, each := p.variables(), p.factorModels()
 	bound := make([]set, len(each))

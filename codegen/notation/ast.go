@@ -83,7 +83,7 @@ func (e *Sum) Span() Span    { return e.At }
 
 // Normal is the normal form of a statement: LHS = the sum of Terms, or LHS += the sum of Terms.
 // Bound variables are renamed, so that each name means one variable in the whole normal form. If a
-// factor has no stored value at a coordinate, its term contributes nothing there.
+// factor that is an access has no stored value at a coordinate, its term contributes nothing there.
 type Normal struct {
 	Src        string
 	LHS        *Access

@@ -18,7 +18,7 @@ import (
 // An explicit sum() is linear, so it is distributed over the terms of its body. If the sum() is a
 // whole additive term, its variables join the term's Sum, even if the term does not contain them:
 // sum(j, B(i,j) + c(i)) adds c(i) once for each j. If the sum() is a factor of a product or part of
-// a quotient, it becomes a Reduction.
+// a quotient, it becomes one or several Reductions.
 func Normalize(s *Stmt) *Normal {
 	r := newRenamer(s)
 	rhs := r.rename(s.RHS, nil)

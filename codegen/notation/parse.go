@@ -55,7 +55,7 @@ func ParseExprIn(src string, at Span) (Expr, error) {
 }
 
 // parser is a recursive descent parser over tokens. It keeps the first error in err. After an error
-// every method returns at once, and its result has no meaning.
+// the results of its methods have no meaning.
 type parser struct {
 	src   string
 	part  Span // the part of src that is parsed

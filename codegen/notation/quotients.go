@@ -6,7 +6,7 @@ import (
 )
 
 // SummedQuotient is a quotient that is summed over variables of its divisor (Vars) without an
-// explicit sum(). No other factor of the term has these variables. Example: A(i,j)/A(i,k) sums
+// explicit sum(). In its term only divisors have these variables. Example: A(i,j)/A(i,k) sums
 // quotients over k, but users often mean A(i,j) divided by the sum over k.
 type SummedQuotient struct {
 	Binary *Binary
@@ -14,8 +14,8 @@ type SummedQuotient struct {
 }
 
 // SummedQuotients lists the quotients of the statement that are summed, without an explicit sum(),
-// over a variable of the divisor that no other factor has. A quotient inside an explicit sum() over
-// this variable is left out, because the user has then written what the statement means.
+// over a variable that only divisors have. A quotient inside an explicit sum() over this variable
+// is left out, because the user has then written what the statement means.
 func SummedQuotients(s *Stmt) []SummedQuotient {
 	w := quotientWalk{known: vars{}}
 	for _, v := range s.LHS.Vars {

@@ -28,7 +28,7 @@ type Copier struct {
 	Notes   []string          // gets a note for each copy
 }
 
-// Choose chooses the copies of the default schedule, in which the innermost loop runs along the
+// Choose chooses the copies of the default schedule. The innermost loop then runs along the
 // memory of the copy. It chooses an operand if its values are read often enough for the faster
 // loop to save more time than the copy costs (layoutGain). order lists the variables of the loops,
 // which are one nest, and size returns their sizes. readers returns the number of ranks that copy

@@ -56,7 +56,7 @@ type bounding[T any] struct {
 	left     []string // the left side's variables
 }
 
-// expr returns an upper bound of the number of coordinates where an expression has a value.
+// expr returns an upper bound of the number of coordinates that have a value in an expression.
 func (b bounding[T]) expr(e notation.Expr) T {
 	switch e := e.(type) {
 	case *notation.Access:

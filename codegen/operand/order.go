@@ -160,8 +160,9 @@ func walkedBy(uses []*Use) map[string]bool {
 // ranks returns a rank for each variable. The loop over a variable with a smaller rank should be
 // further out. The variables of levels that store coordinates, and of the levels above these, come
 // first. Among these variables the result's variables come first, in storage order, and then the
-// summed ones. The ranks of the other variables make the innermost loop run along contiguous
-// memory in most tensors.
+// summed ones. The other variables are sorted by the number of accesses in which the variable is in
+// the last level, minus the number in which it is in another level. The innermost loop then tends
+// to run along contiguous memory.
 func ranks(n *notation.Normal, result tensor.Format, uses []*Use) map[string]int {
 	walked := walkedBy(uses)
 	stride := map[string]int{}

@@ -35,10 +35,10 @@ func (o *Ordered) Ranges() int64 {
 // over all coordinates. sizes are the sizes of Modes. The first and the last tuple, for the two
 // ends, are nil.
 //
-// A range of rows may be divided into parts. The first part begins at coordinate 0 of the innermost
-// mode. A later part that would begin there begins at coordinate 1 instead, if the range has rows,
-// and the mode has this coordinate and is not the only mode. The part then begins within a row, so
-// that neighbouring parts share this row.
+// A range of rows may be divided into parts. If there are several modes, the first part begins at
+// coordinate 0 of the innermost mode. A later part that would begin there begins at coordinate 1
+// instead, if the range has rows and the mode has this coordinate. The part then begins within a
+// row, so that neighbouring parts share this row.
 func (o *Ordered) Even(sizes []int64) [][]int64 {
 	rows, parts := []int64{0, sizes[0]}, int64(1)
 	for _, c := range o.Cuts {

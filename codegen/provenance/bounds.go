@@ -37,9 +37,9 @@ func (x Range) Times(n Form, v string, name Namer) Range {
 }
 
 // Digits converts x, the number of a point, to coordinates. The variables roots have the ranges
-// spans, and their points are numbered in lexicographic order. If x is the number of all points,
-// the first coordinate is the end of its range, and each of the others is the start of its range.
-// name gives names to computed values.
+// spans, and their points are numbered in lexicographic order. If x is the number of all points and
+// no range is empty, the first coordinate is the end of its range, and each of the others is the
+// start of its range. name gives names to computed values.
 func Digits(roots []string, spans []Range, x Form, name Namer) []Form {
 	out := make([]Form, len(roots))
 	for d := len(roots) - 1; d > 0; d-- {
@@ -247,7 +247,7 @@ func (n *Narrowed) At(x Form) []Form {
 }
 
 // Most returns the largest number of values that the splits, divides and bounds of the schedule
-// allow for v, or 0 if they set no limit. A tile of positions may have more values if a level
+// allow for v, or 0 if no limit is known. A tile of positions may have more values if a level
 // repeats coordinates, because the tile is then extended to the end of the repeats.
 func (g *Graph) Most(v string) int64 {
 	r := g.MadeBy(v)

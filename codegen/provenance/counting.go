@@ -45,10 +45,9 @@ func (c *Counting) Count(r *Relation, name Namer) {
 	c.N[r.To[0]] = n
 }
 
-// Reach shortens the loop over v, the last loop of the component, so that the variables that are
-// computed from v stay in their ranges. Without Reach, the loop ends at limit. end is the new end
-// of the loop. sure contains the variables that grow with v and that now stay in their ranges, so
-// that no iteration needs to check them.
+// Reach shortens the loop over v, the last loop of the component, so that the variables in sure
+// stay in their ranges. Without Reach, the loop ends at limit. end is the new end of the loop. sure
+// contains variables that are computed from v. No iteration needs to check them.
 func (c *Counting) Reach(v string, limit Form, name Namer) (end Form, sure map[string]bool) {
 	sure = map[string]bool{}
 	a, b := Form(Const(1)), Form(Const(0)) // x is a*v + b

@@ -93,8 +93,8 @@ const (
 )
 
 // marked returns the flags of a value that depend only on the value. It returns the flag named
-// unsigned if the value is the float -0, because the sign of a zero is uncertain. Otherwise it
-// returns 0.
+// unsigned if the real part of the value is the float -0, because the sign of a zero is uncertain.
+// Otherwise it returns 0.
 func marked(v tensor.Value) flags {
 	if re := real(v.C); re == 0 && math.Signbit(re) {
 		return unsigned

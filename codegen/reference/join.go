@@ -70,7 +70,7 @@ func newPlan(t *term, open []int, sizes []int64, pulse *pulse) *plan {
 	return p
 }
 
-// order returns the accesses in needs in the cheapest order for joining them. isOpen has the
+// order returns the accesses in needs in an order in which joining them is cheap. isOpen has the
 // variables whose values the join must find. order tries all orders of up to 6 accesses. If there
 // are more, it repeatedly takes the access that has the fewest matches.
 func order(needs []*access, isOpen map[int]bool) []*access {

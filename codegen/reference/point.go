@@ -41,7 +41,8 @@ func (p Point) Tolerance() float64 {
 // In three cases a NaN and all infinities count as equal: if the result is complex, after a
 // division by a zero of uncertain sign, and after a sum of infinite products or quotients. In these
 // cases the order of evaluation decides which of them results. If a denominator is zero within its
-// rounding error, as x - y + (y - x) may be, every value is accepted.
+// rounding error, as x - y + (y - x) may be, every value is accepted, unless the result is an
+// integer.
 func (p Point) Agrees(v tensor.Value) bool {
 	if p.result.IsInt() {
 		return p.Value.I == v.I

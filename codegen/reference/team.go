@@ -194,8 +194,8 @@ func (t *Team) begin(runs int) {
 
 // run does the pieces of work with the numbers 0 to n-1 in parallel, each on one of the members.
 // After an error in a piece, pieces with higher numbers are not started, and running ones are
-// stopped. Pieces with lower numbers are completed. So run returns the error of the piece with the
-// lowest number.
+// stopped. Pieces with lower numbers are completed, unless ctx is done. So run returns the error of
+// the piece with the lowest number.
 func (t *Team) run(ctx context.Context, members, n int,
 	work func(e *Evaluator, k int) error) error {
 	t.done.Store(0)

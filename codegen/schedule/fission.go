@@ -10,9 +10,8 @@ import (
 // T. Here S denotes the statements next to the loop over j, such as the statement that adds the old
 // value of a "+=". fission moves a statement only if the statement writes to a result or temporary
 // with random access, because the new order then changes only the rounding. The new loops around S
-// are over the original variables, even if other loops replaced these variables. Only commands
-// that may name a replaced variable, such as parallelize and unroll, can change the new loops.
-// fission returns the loops over i that are now directly around the loops over j.
+// are over the original variables, even if other loops replaced these variables. fission returns
+// the loops over i that are now directly around the loops over j.
 func fission(s *state, i, j string) (own []*cin.Forall) {
 	s.body = cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)

@@ -10,7 +10,7 @@ import (
 
 // pos replaces a variable that runs over coordinates with one that runs over the positions of a
 // tensor's level: pos(i, ip, T). T is a tensor or, if the tensor is accessed with different
-// variables, an access. Later splits of ip make tiles with equal numbers of stored entries.
+// variables, an access. Later splits of ip cut the positions into tiles.
 func pos(s *state) error {
 	v, err := s.variable(0)
 	if err != nil {

@@ -147,9 +147,8 @@ func (p *Problem) isCompressedAt(a *cin.Access, v string) bool {
 	return m >= 0 && f.Levels[f.Level(m)] == tensor.Compressed
 }
 
-// isAlwaysPresent reports whether x has a stored value in every iteration of the loops around it.
-// The answer is false if an access has the same variable twice, because its diagonal element is
-// searched for and may be missing.
+// isAlwaysPresent returns false if an access in x has the same variable twice, because its diagonal
+// element is searched for and may be missing. Otherwise it returns true.
 func isAlwaysPresent(x cin.Expr) bool {
 	ok := true
 	cin.ExprAccesses(x, func(a *cin.Access) {

@@ -153,7 +153,8 @@ func (w *barrierPlacer) stmt(s ir.Stmt, since accesses, out *ir.Block) {
 
 // runByAll appends to out a statement that all threads run in the same way, with the barriers that
 // it needs. since has the memory accesses since the last barrier. If they conflict with the
-// accesses of the statement, a barrier comes first. runByAll also updates since.
+// accesses of the statement, a barrier comes before the statement or inside it. runByAll also
+// updates since.
 func (w *barrierPlacer) runByAll(s ir.Stmt, since accesses, out *ir.Block) {
 	does := accesses{}
 	w.reads(ir.Exprs(s), readByAll, does)

@@ -137,8 +137,8 @@ func (l linear) without(i int) linear {
 	return linear{append(terms, l.terms[i+1:]...), l.n}
 }
 
-// search computes an upper bound of a linear form. It replaces terms by their own bounds until only
-// a number remains, or until it has used all its steps.
+// search computes an upper bound of a linear form. It replaces terms by their own bounds. It finds
+// a bound if only a number remains before all steps are used.
 type search struct {
 	b     *bounds
 	steps int // number of remaining steps

@@ -42,9 +42,9 @@ func (l *launcher) unitOf(s *ir.For, unitLevel level) (unit *ir.Var, units int64
 }
 
 // iterations returns the code that one thread runs for the loop s. A unit, which is a warp or a
-// thread, runs some of the iterations. Usually the code is a loop over the unit's iterations. If no
-// unit has more than one iteration, the code is a branch. If each unit has exactly one iteration,
-// it is a plain block.
+// thread, runs some of the iterations. Usually the code is a loop over the unit's iterations. If it
+// is known that no unit has more than one iteration, the code is a branch. If each unit is known to
+// have exactly one iteration, it is a plain block.
 func (l *launcher) iterations(s *ir.For, unit *ir.Var, units int64, body *ir.Block,
 	before func(string, ir.Expr) ir.Expr) ir.Stmt {
 	lo, hi := before("first", l.rewriter.expr(s.Lo)), before("end", l.rewriter.expr(s.Hi))

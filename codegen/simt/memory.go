@@ -39,8 +39,8 @@ func (l *launcher) memory(s ir.Stmt, unitLevel level, out *ir.Block) {
 }
 
 // make makes array a with a separate instance for each thread, warp or block that runs the code. A
-// small array of constant length is local to a thread or in shared memory. Any other array is a
-// part of one array that the host allocates before the launch.
+// small array of constant length is local to a thread, or in shared memory if there is room. Any
+// other array is a part of one array that the host allocates before the launch.
 func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, unitLevel level, out *ir.Block) {
 	n, constant := length.(*ir.Lit)
 	switch {

@@ -2,9 +2,8 @@ package simt
 
 import "distaff/codegen/ir"
 
-// onDevice reports whether a GPU thread must run s, a statement outside Blocks. This is so if s
-// stores to an array or has a loop that reads one, and if s contains nothing that only the host can
-// do.
+// onDevice reports whether a GPU thread must run s, a statement outside Blocks. This is so if s has
+// an ir.Store, or a loop that reads an array, and if s contains nothing that only the host can do.
 func onDevice(s ir.Stmt) bool {
 	can, wants := true, false
 	ir.WalkRows(s, func(t ir.Stmt, r *ir.Row) {

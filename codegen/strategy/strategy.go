@@ -130,8 +130,9 @@ type Row struct {
 }
 
 // Prefetch describes what is prefetched of the access with the given Key. Variable Var selects rows
-// of the access, and these rows are prefetched. If the access is the only sparse operand and Var is
-// the variable of its last level, the operand's own entries along Var are prefetched instead.
+// of the access, and these rows are prefetched. If the access is the only sparse operand, Var is
+// the variable of its last level, and Lines is 0, the operand's own entries along Var are
+// prefetched instead.
 //
 // Ahead is the number of entries between a prefetch into the nearest cache and the read. Far is the
 // number of entries between a prefetch into the second-level cache and the read. 0 means no

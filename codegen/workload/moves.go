@@ -146,9 +146,9 @@ func (w *opCounter) varsDownTo(arg int, a *cin.Access, level int) (list []string
 
 // density returns the share of the coordinates of vars at which the expression x may have a value.
 // vars are the variables of loops, outermost first. For a sparse operand, the share follows from
-// the levels whose variables are in vars. For a temporary, it follows from the expressions that are
-// assigned to the temporary. If the share of the temporary's filled places is known, it is used
-// too.
+// the outermost levels, as far as their variables are in vars. For a temporary, it follows from the
+// expressions that are assigned to the temporary. If the share of the temporary's filled places is
+// known, it is used too.
 func (w *opCounter) density(x cin.Expr, vars []string) float64 {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -209,8 +209,9 @@ func (w *opCounter) skipsCoordinates(x cin.Expr, vars []string) bool {
 
 // walkedAccesses lists the accesses in x with segments that the innermost loop over vars traverses.
 // If there are any, the list also has the workspaces that this loop reads at only some of their
-// coordinates. In place of a temporary without known places, it looks at the expressions that are
-// assigned to it. sum is true if x or such an expression contains an addition or subtraction.
+// coordinates. In place of a temporary, it looks at the expressions that are assigned to the
+// temporary, unless the temporary's places are known and the innermost loop runs over one of its
+// variables. sum is true if x or such an expression contains an addition or subtraction.
 func (w *opCounter) walkedAccesses(x cin.Expr, vars []string) (list []*cin.Access, sum bool) {
 	n := len(vars) - 1
 	var rows []*cin.Access
@@ -349,8 +350,8 @@ func (w *opCounter) intersect(list []*cin.Access, x cin.Expr, vars []string, ent
 
 // lengthBias compares the segments of access a that a loop visits with all segments of the operand.
 // It returns the ratio of their mean lengths: the mean over all visits by the innermost loop over
-// vars, divided by the mean over all segments. The ratio exceeds 1 if an outer loop visits the same
-// segments through another access. For example, in A(i,j)*A(i,k) a segment with n entries is
+// vars, divided by the mean over all segments. The ratio can exceed 1 if an outer loop visits the
+// same segments through another access. For example, in A(i,j)*A(i,k) a segment with n entries is
 // visited n times by the loop over k, once for each iteration of the loop over j.
 func (w *opCounter) lengthBias(a *cin.Access, x cin.Expr, vars []string) float64 {
 	arg, n := w.arg(a.Name), len(vars)-1

@@ -64,8 +64,9 @@ type Leaf struct {
 }
 
 // Operations counts the operations of a call with the sizes x. It follows the loops of the leaf's
-// concrete index notation. Each assignment runs once for each coordinate of its right side that
-// has a value. If the assignment accumulates, each run is also one addition.
+// concrete index notation. Each assignment runs once for each coordinate of its right side that has
+// a value. A producer runs only where its consumer reads the temporary. If the assignment
+// accumulates, each run is also one addition.
 func (f *Leaf) Operations(x Extents) Operations {
 	w := &opCounter{leaf: f, extents: x, relations: cin.Relations(f.Stmt), made: map[string]fraction{},
 		reads: map[string]float64{}, outer: map[string]int{}, exact: true}
@@ -283,9 +284,9 @@ func (w *opCounter) summed(x cin.Expr, vars []string) fraction {
 }
 
 // prefix looks at the outer levels of access a: the levels above the first level whose variable is
-// in vars. It returns the fraction of their coordinates that are stored. The second result is
-// false if one of the other levels, the inner ones, has a variable outside vars. It is also false
-// if a position of the last outer level may have nothing below it.
+// in vars. It returns the fraction of their coordinates that are stored. The second result is false
+// if one of the other levels, the inner ones, has a variable outside vars. It is also false if a
+// reads no operand, or if a position of the last outer level may have nothing below it.
 func (w *opCounter) prefix(a *cin.Access, vars []string) (fraction, bool) {
 	arg := w.arg(a.Name)
 	if arg < 0 {

@@ -81,7 +81,7 @@ const largestBucket = 2
 
 // AssembleBytes returns the maximum number of bytes that Assemble needs in addition to the tensor
 // that it makes. bytes and entries are the size of that tensor. limit is the memory limit, or 0 if
-// there is none. Entries that exceed a quarter of the limit go to disk.
+// there is none. Entries that exceed a quarter of the limit, but at least minBudget, go to disk.
 func (c SortCost) AssembleBytes(entries, bytes, limit int64) int64 {
 	if limit > 0 {
 		entries = min(entries, max(limit/4, minBudget)/c.record+BatchSize)

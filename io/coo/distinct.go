@@ -6,9 +6,9 @@ import (
 )
 
 // Distinct counts the different coordinates of a stream in bounded memory. Add takes the batches of
-// the stream. Distinct stores a hash of each entry, up to maxHashes. It needs the hashes only if
-// the entries do not come in order or coordinates repeat. Otherwise, any number of them can be
-// counted.
+// the stream. Distinct stores a hash of each entry, unless there are more than maxHashes entries.
+// It needs the hashes only if the entries do not come in order or coordinates repeat. Otherwise,
+// any number of entries can be counted.
 type Distinct struct {
 	n          int64 // number of entries
 	disorder   bool  // an entry did not come after the one before it (mode 0 first)

@@ -7,7 +7,7 @@ import (
 )
 
 // Ordered is a sorted stream: its entries come in the order of its modes, outermost mode first. All
-// sizes are known, and values at equal coordinates are summed unless the spec keeps repeats.
+// sizes are known, and values at equal coordinates are summed, kept or refused, as the spec says.
 // The function Write of a file format reads entries from an Ordered.
 type Ordered struct {
 	in    Stream

@@ -10,7 +10,7 @@ import (
 
 // alongRows and acrossRows are the sides of a tile, in elements. Tiles are used if the source and
 // the copy store different modes in their innermost levels. Both modes are then copied tile by
-// tile, so that each cache line is read and written once.
+// tile, to use a cache line while it is in the cache.
 //
 // alongRows is the side in the innermost mode of the copy. It is the number of 8-byte elements of
 // one cache line. A larger side would be slower, because addresses that are a power of two apart

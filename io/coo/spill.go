@@ -240,8 +240,7 @@ type front struct {
 	c   *cursor
 }
 
-// before reports whether a's record comes before b's. Equal records come in the order of runs, so
-// that entries with equal coordinates stay in the order of the input.
+// before reports whether a's record comes before b's. Equal records come in the order of runs.
 func (m *merger) before(a, b *front) bool {
 	if a.key != b.key {
 		return a.key < b.key

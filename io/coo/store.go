@@ -105,8 +105,9 @@ func (s *store) next() int {
 	return min(max(int(min(s.n, 8*maxChunk))/8, chunkUnit), s.largest) &^ (chunkUnit - 1)
 }
 
-// add packs entries [from, to) of the columns (one for each level) and values. It returns how many
-// it added. If memory is full, it adds only some and returns an error.
+// add packs entries [from, to) of the columns (one for each level) and values. It returns the
+// number of entries that it added. If memory is full, this is less than to-from, and add returns an
+// error.
 func (s *store) add(cols [][]int64, vals []byte, from, to int) (int, error) {
 	added := 0
 	for from < to {

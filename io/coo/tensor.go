@@ -27,14 +27,13 @@ const (
 	KeepPaths
 )
 
-// ZerosFor says which stored zeros of t become entries of a new tensor with format f. t can store
-// zeros, because its trailing dense levels have a value for every coordinate. If all modes of these
-// levels are in the trailing dense levels of f too, the new tensor has room for the zeros in any
-// case, and they are kept. Otherwise the zeros are left out (DropFill). They are also left out if
-// all levels of t are dense, because then no level stores coordinates that the zeros could keep.
+// ZerosFor says which zeros in the trailing dense levels of t become entries of a new tensor with
+// format f. If all modes of these levels are in the trailing dense levels of f too, the zeros are
+// kept (KeepAll). Otherwise ZerosFor returns DropFill, also if t has only dense levels or no
+// trailing dense levels.
 //
 // If fit is true, dense levels of the new tensor will cover only the range of the entries. Then
-// only the zeros that are needed to keep a coordinate are kept (KeepPaths).
+// ZerosFor returns KeepPaths instead of KeepAll.
 func ZerosFor(t *tcs.Tensor, f tensor.Format, fit bool) Zeros {
 	own, f := t.Format(), f.Ordered()
 	from, to := firstTrailingDense(own), firstTrailingDense(f)
@@ -245,10 +244,10 @@ func (s *tensorStream) sortLevels(modes []int) int {
 	return 0
 }
 
-// Filled reports whether the stream yields an entry for every value, except padding, that a tensor
-// of format f would store if it were made from the stream. This is true if the stream reads a
-// tensor of the same format including its zeros, and if the tensor's trailing dense levels cover
-// their modes completely.
+// Filled reports whether the stream is known to yield an entry for every value, except padding,
+// that a tensor of format f would store if it were made from the stream. This is true if the stream
+// reads a tensor of the same format including its zeros, and if the tensor's trailing dense levels
+// cover their modes completely.
 func Filled(in Stream, f tensor.Format) bool {
 	s, ok := in.(*tensorStream)
 	if !ok || s.drop {
@@ -265,8 +264,8 @@ func Filled(in Stream, f tensor.Format) bool {
 
 // Repack returns a copy of the tensor in format f. If f has no Order, the copy stores the modes in
 // the order 0, 1, .... The parameter zeros says which stored zeros become entries of the copy. With
-// KeepAll, all of them do, and a statement computes the same with the copy as with t. The memory is
-// counted against cfg.Limit, and the caller closes the copy. t is not changed.
+// KeepAll, all of them do. The memory is counted against cfg.Limit, and the caller closes the copy.
+// t is not changed.
 func Repack(t *tcs.Tensor, f tensor.Format, zeros Zeros, cfg Config) (*tcs.Tensor, error) {
 	if t.Dense() && f.AllDense() && zeros == KeepAll {
 		if out, err := permuted(t, f.Order, cfg); out != nil || err != nil {

@@ -36,8 +36,8 @@ func (p Share) sum(n []int64) error {
 func (p Share) owns(hash uint64) bool { return p.N == 1 || hash%uint64(p.N) == uint64(p.K) }
 
 // Stream returns the entries of a share; the caller closes the stream. For a zipf kind, these are
-// the entries whose hash or number belongs to the share, in no particular mode order. For other
-// kinds, they are the entries in an equal range of mode 0, sorted.
+// the entries whose hash or number belongs to the share, in no particular order. For other kinds,
+// they are the entries in an equal range of mode 0, sorted.
 //
 // If one process exceeds its memory limit, only that process gets an error (*tcs.MemoryError), and
 // the streams of the others lack entries. So the processes must tell each other whether all

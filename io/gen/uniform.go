@@ -2,11 +2,12 @@ package gen
 
 import "math"
 
-// uniform draws a fixed number of distinct coordinates, sorted, by splitting. A range of
-// coordinates that must contain several entries is halved, and the number of entries in its left
-// half is drawn. That number is hypergeometric; if n is large, its normal approximation is used.
-// The random numbers depend only on the range. So any range can be generated without the others,
-// and nothing must be sorted or stored. Every split is feasible, so the total number is exact.
+// uniform draws a fixed number of distinct coordinates, sorted, by splitting. A range of several
+// coordinates of a mode that must contain several entries is halved, and the number of entries in
+// its left half is drawn. That number is hypergeometric; if n is large, its normal approximation is
+// used. The random numbers depend only on the range. So any range can be generated without the
+// others, and nothing must be sorted or stored. Every split is feasible, so the total number is
+// exact.
 type uniform struct {
 	g     *Generator
 	at    []int64

@@ -9,7 +9,7 @@ import (
 )
 
 // zipfDrawn is one process's share of a zipf tensor, which has nnz distinct coordinates. In every
-// mode, the coordinates follow Zipf's law: the coordinate of rank r has weight r^-skew. A random
+// mode, coordinates are drawn by Zipf's law: the coordinate of rank r has weight r^-skew. A random
 // permutation of the mode gives each coordinate its rank.
 //
 // Entries must be distinct in the whole tensor. So every process draws the same sequence of

@@ -5,8 +5,8 @@ import "math"
 // zipfSmall draws a zipf tensor without replacement if there are few coordinates, or not many more
 // than nnz (Efraimidis and Spirakis, 2006). Each coordinate has a random variate: an exponentially
 // distributed number, divided by the weight of the coordinate. The tensor gets the nnz coordinates
-// with the smallest variates. A variate is a hash of the coordinate's number, so none is stored.
-// The nnz-th smallest variate is found digit by digit, by counting.
+// with the smallest variates. A variate is computed from the coordinate's number, so none is
+// stored. The nnz-th smallest variate is found digit by digit, by counting.
 type zipfSmall struct {
 	g       *Generator
 	space   int64

@@ -8,9 +8,8 @@ import (
 )
 
 // Values returns the values of t, in storage order, as a slice over t's memory. The slice may be
-// read until t is closed. Between runs it may also be changed, unless t was opened from a file. The
-// memory of a large file is mapped and cannot be written, and a write then ends the process. V must
-// be the type of the tensor's values.
+// read until t is closed. Between runs it may also be changed, unless t was opened from a file. If
+// the file is mapped, a write ends the process. V must be the type of the tensor's values.
 func Values[V Value](t *tcs.Tensor) ([]V, error) {
 	const of = "Values"
 	if t == nil {

@@ -216,7 +216,7 @@ func parseHeader(s string) (*header, error) {
 }
 
 // widest is the size in bytes of a value of the widest type. Shapes of numbers are checked with
-// this size, because an array can be converted to any type.
+// this size, because an array of any type can be converted to the widest type.
 var widest = tensor.Complex128.Size()
 
 // measure sets the number of elements, and returns an error if the shape is too large for a tensor.

@@ -31,7 +31,7 @@ func smallNpz(dims []int64, nnz int64) bool {
 
 // LeastNpz returns a lower bound of a file's size in bytes. For a matrix it is the size of its
 // arrays: a pointer for each row or column, and an index and a value for each entry. It is 0 for
-// other orders, because their files list only entries.
+// other orders.
 func LeastNpz(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
 	if len(dims) != 2 {
 		return 0
@@ -180,9 +180,7 @@ type npz struct {
 }
 
 // member writes a member without compression. The member consists of the header and of what body
-// writes to out. body must stop at the first error of out and return it. Otherwise a full disk
-// would be noticed only at the end, after body has written a member that may be much larger than
-// the disk.
+// writes to out. body must stop at the first error of out and return it.
 func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) error) {
 	if z.err != nil {
 		return

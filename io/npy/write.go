@@ -50,8 +50,8 @@ func appendHeader(descr string, dims []int64) []byte {
 	return append(append(append(b, dict...), strings.Repeat(" ", pad)...), '\n')
 }
 
-// strides returns the strides of an array in C order, and the number of its elements. The caller
-// must first check dims with Head, because strides does not check for overflow.
+// strides returns the strides of an array in C order, and the number of its elements. It does not
+// check for overflow; Head does.
 func strides(dims []int64) (s []int64, total int64) {
 	s, total = make([]int64, len(dims)), 1
 	for m := len(dims) - 1; m >= 0; m-- {

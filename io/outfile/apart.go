@@ -43,11 +43,11 @@ func escaped(text string) string {
 // ExitCode returns 2.
 func (e *Clash) ExitCode() int { return 2 }
 
-// Apart returns a *Clash if two of the uses are of the same file and conflict (see clashes),
-// because one would destroy what the other reads or wrote. It compares files, not paths. Two paths
-// have the same file if, after all symbolic links are resolved, they have the same name in the same
-// folder. Two paths also have the same file if both are existing regular files with the same device
-// and inode. For devices, pipes and descriptors see identities.
+// Apart returns a *Clash if two of the uses are of the same file and conflict (see clashes). It
+// compares files, not paths. Two paths have the same file if, after all symbolic links are
+// resolved, they have the same name in the same folder. Two paths also have the same file if both
+// are existing regular files with the same device and inode. For devices, pipes and descriptors see
+// identities.
 func Apart(uses ...Use) error {
 	taken := map[identity][]Use{}
 	for _, u := range uses {
@@ -67,8 +67,8 @@ func Apart(uses ...Use) error {
 
 // clashes reports whether two uses of the same file conflict: u and second. Two reads do not
 // conflict. A write does not conflict with a read if a tensor replaces a tensor of the same file
-// format. Two writes do not conflict if both write to an open descriptor, one a tensor and the
-// other a text.
+// format, unless the tensor is written to a descriptor. Two writes do not conflict if both write to
+// an open descriptor, one a tensor and the other a text.
 func (u Use) clashes(second Use) bool {
 	if u.Writes == second.Writes {
 		// A descriptor may receive a tensor and then the text about the job.

@@ -32,10 +32,10 @@ func FlushAll(files ...*File) error {
 
 // CommitAll commits several outputs. It flushes all of them to disk, and then names one after
 // another. Outputs without a name (see Streams) are only closed. If any step fails, all are
-// aborted, and every name refers to its old file again. For this purpose, the old files keep hidden
-// names in their folders (.NAME.xxxxxxxx.old) until all outputs are named. Only the old file of the
-// last output has no hidden name. If the process is killed between two names, some outputs are new,
-// others are old, and hidden names may be left.
+// aborted, and CommitAll tries to give the old files their names back. For this purpose, the old
+// files keep hidden names in their folders (.NAME.xxxxxxxx.old) until all outputs are named. Only
+// the old file of the last output has no hidden name. If the process is killed between two names,
+// some outputs are new, others are old, and hidden names may be left.
 func CommitAll(files ...*File) (err error) {
 	defer func() {
 		if err != nil {

@@ -12,8 +12,9 @@ import (
 
 // Handle tells another process how to open an output that does not have its final name yet. A
 // process on the same machine opens the creator's file descriptor Fd through /proc. If that fails,
-// or on another machine, it opens the temporary name. Until data overwrites it, the file begins
-// with Token, so that the other process can verify that it opened the right file.
+// or on another machine, it opens the temporary name, if the file has one. Until data overwrites
+// it, the file begins with Token, so that the other process can verify that it opened the right
+// file.
 type Handle struct {
 	Path    string // as given by the caller, for messages
 	Machine string // identifies the running kernel, for which Pid and Fd are valid

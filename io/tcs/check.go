@@ -167,9 +167,9 @@ func (c *checker) chainEnd(l int) int {
 	return l
 }
 
-// unsorted returns the first position in segments [from, to) whose coordinate is not greater
-// than the coordinate before it, or -1 if there is none. With repeats, equal coordinates are
-// allowed.
+// unsorted returns the first position in segments [from, to) whose coordinate is not greater than
+// the coordinate before it in the segment, or -1 if there is none. With repeats, equal coordinates
+// are allowed.
 func unsorted[T int32 | int64](crd []T, lev *Level, from, to int64, repeats bool) int64 {
 	var slack T
 	if repeats {

@@ -25,7 +25,7 @@ func (t *Tensor) Lengths() []int64 {
 	return n
 }
 
-// CheckPart does what Validate does, for a part of a tensor whose elements are in memory or are
+// CheckPart makes the checks of Validate for a part of a tensor whose elements are in memory or are
 // read on demand. It also checks that the part continues the part before it. If all parts pass,
 // Validate of the whole tensor would pass. The part has the elements from lo[i] to hi[i]-1 of each
 // array i. CheckPart also reads elements next to the part.

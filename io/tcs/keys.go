@@ -114,12 +114,12 @@ func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 // KeysViewable reports whether a Block with keys of n coordinates has a View that can be read like
 // any other block. It returns false if level 0 is a singleton.
 //
-// The dense levels of such a view also have positions outside the interval between the keys. Below
-// a compressed level these do no harm, because their segments are empty. If n is 1, they do no harm
-// either, because the box of the block can describe the keys. But if n > 1 and the values or a
-// singleton level follow directly on a dense level, each of these positions has an entry, which
-// does not belong to the block. KeysViewable then returns false. View then restricts only the
-// positions of the keys' last level, and its result can only be read with a Cursor.
+// The dense levels of such a view also have positions outside the interval between the keys. If a
+// compressed level follows, these positions do no harm, because their segments are empty. If n is
+// 1, they do no harm either, because the box of the block can describe the keys. But if n > 1 and
+// the values or a singleton level follow directly on a dense level, each of these positions has an
+// entry, which does not belong to the block. KeysViewable then returns false. View then cuts the
+// positions of the keys' last level, as with Cut, and its result can only be read with a Cursor.
 func (t *Tensor) KeysViewable(n int) bool {
 	if form := t.Levels[0].Form(); form == tensor.Single || n == 1 {
 		return form != tensor.Single // the box describes the keys of a single dense level

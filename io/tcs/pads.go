@@ -98,8 +98,9 @@ func (c *checker) pads(shown func(level int, kind ArrayKind) (from, to int64)) e
 }
 
 // eachAbove calls the function check for each position in [from, to) of level l, in parallel. check
-// may read the coordinates of the position and of its parents in the levels above. If the file is
-// decompressed on demand, eachAbove decompresses these coordinates first.
+// may read the coordinates of the position and of its parents, but only in the levels below the
+// nearest compressed level. If the file is decompressed on demand, eachAbove decompresses these
+// coordinates first.
 func (c *checker) eachAbove(l int, from, to int64, check func(q int64) error) error {
 	if from >= to {
 		return nil

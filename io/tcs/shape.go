@@ -64,7 +64,7 @@ type Layout struct {
 // CheckFormat returns an error if the format does not fit a tensor of the given order, or if the
 // order exceeds MaxOrder. The format must have one level for each mode, each level must be of a
 // valid kind, and the mode order must be a permutation. CheckFormat accepts every sequence of
-// kinds, because each sequence has a meaning. The format language has stricter rules.
+// kinds. The format language has stricter rules.
 func CheckFormat(f tensor.Format, order int) error {
 	bad := func(format string, args ...any) error {
 		return &Error{Exit: exitCommand, Msg: fmt.Sprintf(format, args...)}

@@ -196,8 +196,8 @@ func CloseList(list ...*Tensor) {
 	}
 }
 
-// Close releases the tensor's memory. The memory is freed when no other tensor holds it. The
-// arrays must not be used after Close. A second Close does nothing.
+// Close releases the tensor's memory. The memory is freed when nothing else holds it. The arrays
+// must not be used after Close. A second Close does nothing.
 func (t *Tensor) Close() error {
 	var first error
 	for _, m := range t.held {

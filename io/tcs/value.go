@@ -46,9 +46,10 @@ func CanConvert(dst, src tensor.Type) error {
 
 // ConvertValues converts the first n values of src to another type and stores them in dst. srcType
 // and dstType are the types of the values in src and dst. The memory of dst and src must not
-// overlap. A value may be rounded to a narrower float. Three conversions are errors (exit code 2):
-// complex to real, a value that is not an integer to an integer type, and an integer that does not
-// fit. In the last two cases bad is the index of the value. In all other cases bad is -1.
+// overlap. A conversion to a real or complex type may round a value. Three conversions are errors
+// (exit code 2): complex to real, a value that is not an integer to an integer type, and an integer
+// that does not fit. In the last two cases bad is the index of the value. In all other cases bad is
+// -1.
 func ConvertValues(dst []byte, dstType tensor.Type, src []byte, srcType tensor.Type, n int) (
 	bad int, err error) {
 	if err := CanConvert(dstType, srcType); err != nil {

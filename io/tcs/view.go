@@ -30,7 +30,8 @@ type Block struct {
 // in either order. Level sizes, dense offsets and positions stay the same as in t. The arrays are
 // contiguous slices that contain the block, and may contain entries outside its box. If t is in
 // memory, View reads O(order) elements and does a few binary searches. If t is read on demand, View
-// reads all elements of the view. It checks the positions that it reads.
+// reads all elements of the view. It checks the first and the last position that it keeps of each
+// compressed level.
 func (t *Tensor) View(b Block) (*Tensor, error) {
 	v := &Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals,
 		part: t.part || b.Cut || b.keyed(), edges: t.edges || b.Cut || b.keyed(),

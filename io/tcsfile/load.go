@@ -11,8 +11,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// Load allocates memory for the arrays of t and decompresses the file into it. It does nothing if
-// the file is not compressed or was already decompressed. t must be the whole tensor. See
+// Load allocates memory for the arrays of t and decompresses the file into it. If LoadLazily
+// prepared t, Load decompresses the missing chunks instead. It does nothing if the file is not
+// compressed, or if Load or LoadInto decompressed it before. t must be the whole tensor. See
 // tcs.Tensor.Load.
 func (src *source) Load(t *tcs.Tensor, limit *tcs.Limit) error {
 	if z := lazyOf(t); z != nil {

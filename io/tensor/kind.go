@@ -84,8 +84,7 @@ func (k Kind) HasCrd() bool { return k.Form() != Full }
 func (k Kind) CanLocate() bool { return k.Form() == Full }
 
 // IsDenseOrCompressed reports whether the level is dense or compressed. The results of leaves have
-// only such levels. If all levels of a tensor are such levels, the tensor can be divided into
-// blocks at any key, and such blocks can be joined.
+// only such levels.
 func (k Kind) IsDenseOrCompressed() bool { return k == Dense || k == Compressed }
 
 // Words returns the kind in words, such as "compressed with repeats".

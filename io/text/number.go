@@ -47,8 +47,8 @@ var pow10 = [16]uint64{1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 10000
 // scanDecimal scans a decimal number at b[i:]. A newline must follow the number somewhere, and
 // slack bytes must follow the newline. The number is man * 10^exp, negated if neg is true; next is
 // the index after it. The caller must check that the word ends at next: in 0x10, next is the index
-// of the 'x'. If the word does not end there or ok is false, the caller must use strconv: for more
-// than 19 digits, infinities, hexadecimal numbers, and text that is not a number.
+// of the 'x'. If the word does not end there or ok is false, the caller must use strconv, for
+// example for more than 19 digits, infinities and hexadecimal numbers.
 func scanDecimal(b []byte, i int) (man uint64, exp int, neg bool, next int, ok bool) {
 	c := b[i]
 	if c == '-' {
@@ -132,8 +132,9 @@ func fewDigits(b []byte) bool {
 }
 
 // tens contains the powers of ten that a float64 represents exactly. fives contains the powers of
-// five that fit a uint64. recip[n] is a 128-bit reciprocal of 5^n, high word first. It is scaled so
-// that its top bit is set: 2^(127+L) / 5^n, rounded down, where L is the number of bits of 5^n.
+// five that fit a uint64. recip[n], for n > 0, is a 128-bit reciprocal of 5^n, high word first. It
+// is scaled so that its top bit is set: 2^(127+L) / 5^n, rounded down, where L is the number of
+// bits of 5^n.
 var (
 	tens  [23]float64
 	fives [28]uint64

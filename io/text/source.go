@@ -19,9 +19,9 @@ import (
 )
 
 // smallWindow and largeWindow bound the largest window, in bytes, that a zstd decoder accepts. That
-// is half of the memory limit, but at least smallWindow and at most largeWindow. smallWindow is the
-// largest window that the zstd command line reads without an option, and largeWindow is the largest
-// window that it writes.
+// is half of the memory that reading may use (Source.limit), but at least smallWindow and at most
+// largeWindow. smallWindow is the largest window that the zstd command line reads without an
+// option, and largeWindow is the largest window that it writes.
 const (
 	smallWindow = 1 << 27
 	largeWindow = 1 << 31

@@ -133,7 +133,7 @@ func (e *Entries) Next(b *coo.Batch) error {
 }
 
 // NextBlock returns the next block, after passing it to Check, or io.EOF after the last block.
-// After an error it returns the same error until Rewind or SetDims.
+// After an error it returns the same error until Rewind, SetDims or Close.
 func (e *Entries) NextBlock() (*Block, error) {
 	if e.err != nil {
 		return nil, e.err

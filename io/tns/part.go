@@ -72,8 +72,8 @@ func (p *entriesPart) Rewind() error {
 }
 
 // SetDims sets the mode sizes if neither the file nor the options have them. sources contains the
-// source of each size, for error messages. If the sizes are known already, SetDims panics unless
-// dims equals them.
+// source of each size, for error messages. If the file or the options have the sizes, SetDims
+// panics unless dims equals them.
 func (p *entriesPart) SetDims(dims []int64, sources []string) {
 	if p.Bound == nil && !slices.Equal(dims, p.Sizes) {
 		panic("BUG: tns: other sizes than the file's")

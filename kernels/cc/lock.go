@@ -15,8 +15,8 @@ var lockWait = 10 * time.Second
 
 // lock takes a lock that the processes of this user on this machine share. name is the lock's name.
 // unlock releases the lock. lock waits until ctx ends, but not longer than lockWait. If it does not
-// get the lock in that time, it returns an unlock that does nothing. This is harmless, because the
-// lock only avoids that two processes do the same work.
+// get the lock, it returns an unlock that does nothing. This is harmless, because the lock only
+// avoids that two processes do the same work.
 func lock(ctx context.Context, name string) (unlock func()) {
 	dir := lockDir()
 	if dir == "" {

@@ -205,7 +205,7 @@ func (b *Backend) Memory() int64 { return b.dev.describe().memory }
 // enough device memory. Until then leaves of this backend may change the arrays, and the caller
 // must call Changed if the host changes them. If t is the result of a call, the arrays that the
 // leaf makes also stay. The backend holds a reference to t's memory meanwhile. Each call of
-// Resident needs its own call of Forget.
+// Resident needs its own call of Forget or Drop.
 func (b *Backend) Resident(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.keep(t) })
 }

@@ -141,8 +141,8 @@ func (c *call) made(a *ir.Array) bool {
 	return true
 }
 
-// give copies back to the host the arrays that the leaf has changed. Then it publishes the leaf's
-// results: all of them or, if memory is short, none. It does not copy the values of
+// give copies the leaf's results, and the arrays that the leaf has changed, to the host. Then it
+// publishes the results: all of them or, after an error, none. It does not copy the values of
 // tensors in the device's memory that were passed to Backend.Leave.
 func (c *call) give() error {
 	mems := make([]*tcs.Memory, len(c.published))

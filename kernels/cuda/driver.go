@@ -184,9 +184,9 @@ func (d *driver) awaitUploads() error {
 	return d.check(C.cu_stream_wait(d.lib.fn, d.compute, d.uploaded, 0), "cuStreamWaitEvent")
 }
 
-// yieldToKernels makes all later uploads wait for the kernels launched so far, if a later upload
-// may overwrite memory that a kernel still uses. This is possible only if device memory was freed
-// and allocated again. Otherwise yieldToKernels does nothing.
+// yieldToKernels makes all later uploads wait for the kernels launched so far, if device memory
+// that these kernels may still use was freed and allocated again. Otherwise yieldToKernels does
+// nothing.
 func (d *driver) yieldToKernels() error {
 	if !d.recycled {
 		return nil

@@ -146,8 +146,8 @@ func (n *nvrtcCompiler) build(ctx context.Context, src source) ([]byte, error) {
 	return o.Bytes, nil
 }
 
-// cached returns the cached object of a source, or nil. The object must be from this NVRTC. If
-// there is no NVRTC, an object from any version is accepted.
+// cached returns the cached object of a source, or nil. The object must be from an NVRTC of this
+// version. If there is no NVRTC, an object from any version is accepted.
 func (n *nvrtcCompiler) cached(name string, src source) *cc.Object {
 	if n.cache == nil {
 		return nil

@@ -25,7 +25,7 @@ type Need struct {
 }
 
 // Memory returns the device memory that a call of a leaf needs. The device rounds the size of each
-// array up by at most 2 MiB, or uses a kept block that is up to a quarter larger.
+// array up by at most 2 MiB, and may then use a kept block that is up to a quarter larger.
 func Memory(f *ir.Func, sizes Sizes) Need {
 	p := &planner{f: f, vars: scope{}, live: map[*ir.Array]int64{}}
 	used := arraysUsed(f.Body)

@@ -261,7 +261,7 @@ func (s *store) drop(r *residentArray) error {
 //
 // If fresh is true, the caller does not need the contents of the given memory. If that memory is
 // also the whole array, its contents are not copied to the device. Call endUse once for each call
-// of use.
+// of use that returns an array.
 func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (pointer,
 	*residentArray, error) {
 	r := s.around(host, bytes)

@@ -37,8 +37,8 @@ func (c *call) stopTimer() error {
 
 // Time runs the leaf once without counting it and then n times, and returns the milliseconds of
 // each run. The device's clock measures only what the leaf launches. Arguments are copied to the
-// device once and nothing is copied back, so the results in args are undefined afterwards. A leaf
-// that adds to its result adds to the result of the previous run.
+// device once and results are not copied back, so the results in args are undefined afterwards. A
+// leaf that adds to its result adds to the result of the previous run.
 func (l *Leaf) Time(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
 	n int) (ms []float64, err error) {
 	err = l.runCall(ctx, args, bounds, env, func(c *call) (err error) {

@@ -15,9 +15,9 @@ type Options struct {
 	Memory  int64     // bytes that the measurement may allocate; 0 means no limit
 }
 
-// Time is the number of seconds that Measure takes, including the compilation and the making of the
-// data. Measure takes longer only to finish measurements that have begun, to reach the minimum that
-// each figure needs, and to repeat measurements with impossible figures.
+// Time is about the number of seconds that Measure takes, including the compilation and the making
+// of the data. Measure takes longer only to finish measurements that have begun, to reach the
+// minimum that each figure needs, and to repeat measurements with impossible figures.
 const Time = 2.3
 
 // calibrateSeconds and roundsSeconds are minimum durations. The search for the number of
@@ -150,9 +150,10 @@ func runOnce(ctx context.Context, by prober, p probe, reps int64, best map[probe
 const maxGrowth = 64
 
 // calibrate returns how often the loop of a probe must be repeated so that it runs for
-// minRunSeconds. It runs the probe with more and more repetitions. At the deadline, in seconds
-// since the measurement began, it stops and returns the last number of repetitions. The prober "by"
-// runs the probe, and calibrate records the best time in best.
+// minRunSeconds. It runs the probe with more and more repetitions. At 2^40 repetitions, or after
+// the deadline, in seconds since the measurement began, it stops and returns the last number of
+// repetitions. The prober "by" runs the probe, and calibrate stores the time of the last run in
+// best.
 func calibrate(ctx context.Context, by prober, p probe, deadline float64,
 	best map[probe]float64) (reps int64, err error) {
 	for reps = 1; ; {

@@ -75,8 +75,8 @@ const Line = 64
 //     processor's whole reorder window.
 //   - Writes overlap with nothing.
 //
-// Unpredictable work does not overlap with other work, for two reasons. First, all other work waits
-// for a mispredicted branch. Second, when several operands are merged, each step needs the
+// Unpredictable work does not overlap with gathers and computation. First, a mispredicted branch
+// delays the work after it. Second, when several operands are merged, each step needs the
 // coordinate that the previous step has selected, so the steps cannot overlap.
 //
 // The second time is spent on instructions without memory traffic: the unpredictable work, plus
@@ -143,7 +143,7 @@ func (p *Pick) moved() float64 {
 // The time of one transfer is the smaller of two estimates. The first is the time of random reads
 // from an array of interval bytes. The second is the time of reading sequentially all memory that
 // the passes over the array touch, plus the time of gathering the rows from the nearest cache. The
-// second is smaller if the rows are close together.
+// second can be smaller if the rows are close together.
 func (m *Model) gatherSeconds(p Pick, interval int64, threads int) float64 {
 	gathers := p.Count * m.rowSeconds(interval, p.Run, threads)
 	each := p.Count * m.rowSeconds(0, p.Run, threads)

@@ -251,7 +251,7 @@ func (l *leaves) array(n int64, typ tensor.Type, width uint8) (*tcs.Tensor, erro
 	return t, mem.Release()
 }
 
-// touch writes to all elements of t, whose memory has not been used before, and returns the rate in
+// touch writes to the elements of t, whose memory has not been used before, and returns the rate in
 // bytes per second. The rate includes the time of the page faults.
 func (l *leaves) touch(t *tcs.Tensor, threads int) (float64, error) {
 	if err := l.calls(string(write), threads, t, nil, [2]int64{0, t.Vals.Len}, 1); err != nil {

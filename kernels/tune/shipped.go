@@ -6,11 +6,7 @@ import (
 )
 
 // shipped lists the fastest forms by CPU model (cc.CPUModel). Each form was measured to be at least
-// 1.05 times as fast as the other form of its choice. FarRows was so fast in all 11 measurements by
-// this package. Streams was so fast in all 10 measurements while other processes ran (1.13 to 1.23
-// times). Streams was also faster in all 8 measurements of the processor time of SpMV. The matrices
-// of these 8 measurements had 10M entries in rows of about 10, or 5M entries in Zipf-distributed
-// rows.
+// 1.05 times as fast as the other form of its choice.
 var shipped = map[string]forms.Set{
 	// Zen 4, 32 MiB of L3. Prefetched rows are 1.25 to 4 times as fast, prefetched entries 1.1
 	// times. Sums of sparse matrices that are merged in windows are 3 to 6 times as fast.

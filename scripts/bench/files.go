@@ -35,9 +35,9 @@ type stored struct {
 	limit                     float64 // largest time, relative to write(); 0 means no limit
 }
 
-// storedTable has a line for each way to store a result. In some lines, each rank writes its dense
-// or sparse arrays to the file as they are. In other lines, the ranks hold blocks of the last mode,
-// and each row of the file is combined from several blocks.
+// storedTable has lines for several ways to store a result. In some lines, each rank writes its
+// dense or sparse arrays to the file as they are. In other lines, the ranks hold blocks of the last
+// mode, and each row of the file is combined from several blocks.
 var storedTable = []stored{
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 1, "", 2},
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 2, "", 2},
@@ -334,10 +334,10 @@ func (b *bench) textMemory(n int) {
 		tensor.Bytes(own), b.over(own > limit), tensor.Bytes(all))
 }
 
-// peakMemory runs a command and returns its peak memory in bytes. own is the peak of its anonymous
-// memory, and all is the peak of its resident memory. peakMemory reads both from /proc until the
-// command ends. It does not use wait4, because the numbers from wait4 include memory of the process
-// that started the command.
+// peakMemory runs a command and returns its peak memory in bytes. own is the largest anonymous
+// memory of samples every 2 ms, and all is the peak of its resident memory. peakMemory reads both
+// from /proc until the command ends. It does not use wait4, because the numbers from wait4 include
+// memory of the process that started the command.
 func peakMemory(argv ...string) (own, all int64) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	check(cmd.Start())

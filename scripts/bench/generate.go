@@ -132,12 +132,12 @@ func byRows(name string, dims []int64, degree func(r int64) int64, band bool) *t
 // the table of inputs. These are the kinds:
 //
 //   - each: x[0] in each row
-//   - rows: x[0] entries in all; row r has a part that is proportional to 1/(r+1)^x[1]
+//   - rows: about x[0] entries in all; row r has a part that is proportional to 1/(r+1)^x[1]
 //   - shuffled: the same, but rows of similar lengths are not neighbours
-//   - geometric: x[0] entries in all; the lengths decrease geometrically, by the factor x[1], and
-//     are shuffled (figure 8-7 of Senanayake's thesis, 2020)
+//   - geometric: about x[0] entries in all; the lengths decrease geometrically, by the factor x[1],
+//     and are shuffled (figure 8-7 of Senanayake's thesis, 2020)
 //   - heavy: 90% of the entries in the first 0.5% of the rows, and one in each other row
-//   - huge: x[0] in each row but one, which has half of all entries
+//   - huge: x[0] in each row but one, which has about half of all entries
 //   - bands: 10 to 20
 //   - tenth: a tenth of the columns
 func degrees(kind string, rows, cols int64, x []float64) func(r int64) int64 {
@@ -189,9 +189,9 @@ func rounded(x float64, r int64) int64 {
 	return int64(n)
 }
 
-// fibres makes a tensor of order 3 with compressed levels. It has 20 fibres per slice on average,
-// each of 12 entries. share is the part of all fibres that is in one slice in the middle; 0 means
-// that all slices have the same number.
+// fibres makes a tensor of order 3 with compressed levels. It has about 20 fibres per slice on
+// average, each of 12 entries. share is the part of all fibres that is in one slice in the middle;
+// 0 means that all slices have the same number.
 func fibres(name string, dims []int64, share float64) *tcs.Tensor {
 	const fibres, entries = 20, 12
 	degrees, n := make([]int64, dims[0]), int64(0)

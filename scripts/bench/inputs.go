@@ -17,9 +17,9 @@ import (
 )
 
 // generated describes an input. kind is the kind of a generated operand of a job, such as
-// uniform:ENTRIES or dense, or fibres:SHARE, or a kind of the function degrees. Sizes and counts of
-// more than 100,000 entries shrink with the scale. fixed is the number of last modes whose sizes do
-// not shrink.
+// uniform:ENTRIES or dense, or fibres:SHARE, or a kind of the function degrees. Sizes shrink with
+// the scale, and so do counts of more than 100,000 entries. fixed is the number of last modes whose
+// sizes do not shrink.
 type generated struct {
 	kind, format string
 	dims         []int64

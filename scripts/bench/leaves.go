@@ -212,15 +212,15 @@ func (b *bench) into(k kernel, threads int) func(result *tcs.Tensor) outcome {
 }
 
 // modeLimit is the largest accepted time of MTTKRP in any mode, as a multiple of the time in mode
-// 0. Other modes are slower, because they read and write a row of the result for each entry,
+// 0. Other modes can be slower, because they read and write a row of the result for each entry,
 // whereas mode 0 keeps rows in registers.
 //
 // copyLimit is the largest accepted time of a product that sums one mode, as a multiple of another
 // time: the time of making a copy with this mode last, plus the time of the product from the copy.
 const modeLimit, copyLimit = 1.5, 1
 
-// modes returns the lines of products along every mode of a tensor. All products read the same copy
-// of the tensor, which is stored in the order of its modes. There are two comparisons:
+// modes returns the lines of products along every mode of a tensor. The measured products read one
+// copy of the tensor, which is stored in the order of its modes. There are two comparisons:
 //
 //   - MTTKRP in each mode is compared with MTTKRP in mode 0, whose result is written in storage
 //     order.
@@ -304,7 +304,7 @@ func mttkrp(tensor string, mode int) kernel {
 	return k
 }
 
-// contractions are statements of dense operands. Each needs the same number of multiply-adds as a
+// contractions are statements of dense operands. Each needs about as many multiply-adds as a
 // product of two square matrices with n rows. The limit is the smallest speed, relative to a direct
 // call of OpenBLAS for the product, and the second limit is the same if leaves have no BLAS; 0
 // means no such line.

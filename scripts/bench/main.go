@@ -212,7 +212,8 @@ func clocked(f func() error) side {
 }
 
 // turns lets the sides take the given number of turns alternately, and returns the seconds of each
-// side's runs. In each round the sums of the results must be about equal (see sameSum).
+// side's runs. In each round, if sides return sums of their results, the sums must be about equal
+// (see sameSum).
 func turns(rounds int, sides ...side) []times {
 	all := make([]times, len(sides))
 	for range rounds {

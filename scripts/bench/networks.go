@@ -21,10 +21,10 @@ var methods = []string{"auto", "direct", "pairwise"}
 // time of one nest of loops or of pairwise contractions, whichever is faster.
 const bestLimit = 1.05
 
-// products returns the products to measure: the tensor networks of Raje et al. ("CoNST", sections 4
-// and 5), and two products that count the triangles of a graph. The limit of a product is the
-// smallest speedup over one loop nest. Its second limit is the smallest ratio of the memory of
-// pairwise contractions to the default's. 0 means no limit.
+// products returns the products to measure: the MTTKRPs of contests, the tensor networks of Raje et
+// al. ("CoNST", sections 4 and 5), and two products that count the triangles of a graph. The limit
+// of a product is the smallest speedup over one loop nest. Its second limit is the smallest ratio
+// of the memory of pairwise contractions to the default's. 0 means no limit.
 func products() (list []kernel) {
 	const (
 		running  = "R(j,k,i) = A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)"
@@ -243,7 +243,8 @@ const byHandLimit = 1.05
 
 // contests returns comparisons of schedules from Senanayake's thesis (2020): tiles of entries and
 // of rows (chapter 2), SpMM with and without tiles (section 8.6), MTTKRP with and without
-// workspaces (schedules A.5 to A.7 of its appendix), and the schedules A.1 and A.3.
+// workspaces (schedules A.5 to A.7 of its appendix), the schedules A.1 and A.3, and the schedule of
+// figure 6-1.
 func contests() []contest {
 	halves := scheduled{"rows in two halves", "divide(i,i0,i1,2),parallelize(i0,CPUThread,NoRaces)",
 		"spmv_halves"}

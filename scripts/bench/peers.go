@@ -16,14 +16,14 @@ import (
 var peerSources embed.FS
 
 // A peer is another library, which one of our programs in peers/ calls. The program runs in a
-// process of its own. It prints its times in seconds and the sum of its result, which must equal
-// ours.
+// process of its own. It prints its times in seconds and the sum of its result, which must be about
+// equal to ours.
 //
-// Bench writes the operands to files for the program. All numbers are little-endian. A file starts
-// with three int64: rows, columns and stored entries. A sparse matrix continues with rows+1 int32
-// positions, int32 column indices and float64 values, and a dense matrix with its float64 values by
-// rows. A sparse tensor of order 3 has four int64 (three sizes, stored entries), then each mode's
-// coordinates as int32, then the values.
+// Bench writes the operands to files for the program. All numbers are little-endian. A matrix or
+// vector starts with three int64: rows, columns and stored entries. A sparse matrix continues with
+// rows+1 int32 positions, int32 column indices and float64 values, and a dense matrix or vector
+// with its float64 values by rows. A sparse tensor of order 3 starts with four int64 (three sizes,
+// stored entries), then each mode's coordinates as int32, then the values.
 type peer struct {
 	name, does string // kernels of the group leaves, and others that the program knows
 	source     string // the program in peers/
@@ -53,9 +53,9 @@ const (
 
 // knownPeers lists the libraries. ScaLAPACK's program must use the OpenBLAS that our leaves load,
 // and not the BLAS that Debian's ScaLAPACK depends on, so the linker gets OpenBLAS first. MKLROOT
-// is set by Intel's own scripts. Debian has no package of SPLATT or ALTO. SPLATT_DIR has SPLATT's
-// include/ and lib/, built with 32-bit indices and installed by its own Makefile. ALTO_DIR has
-// ALTO's source; an MTTKRP needs only its headers.
+// is set by Intel's own scripts. SPLATT_DIR has SPLATT's include/ and lib/, built with 32-bit
+// indices and installed by its own Makefile. ALTO_DIR has ALTO's source; an MTTKRP needs only its
+// headers.
 var knownPeers = []peer{
 	{name: "eigen", does: matrixKernels, source: "eigen.cpp", needs: []string{"/usr/include/eigen3"},
 		build: "g++ -std=c++17 -fopenmp -I#"},

@@ -62,7 +62,7 @@ type Options struct {
 
 // Run computes the pieces of this rank, by number, from the parts of all ranks. parts are this
 // rank's parts, by number; Run closes or reuses them, even if it fails. If a part by itself is a
-// piece, Run returns the part. Every rank must call it. The caller must close the pieces.
+// piece, Run may return the part. Every rank must call it. The caller must close the pieces.
 func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor,
 	o Options) (map[partition.Piece]*tcs.Tensor, error) {
 	x := &running{sum: s, options: o, c: c, parts: parts, over: s.overlaps(),

@@ -104,8 +104,8 @@ func (x *running) whole(t *tcs.Tensor, h overlap, piece Region, list []overlap) 
 
 // newZeroed returns a new piece to which the overlaps of list can be copied or added. An overlap is
 // added if it has elements in common with an earlier overlap of the list. All elements of such an
-// overlap start as -0, and all other elements start as 0. -0 is the neutral element of addition, so
-// a value of -0 that is added alone stays -0.
+// overlap start as -0, if their type has it, and all other elements start as 0. -0 is the neutral
+// element of addition, so a value of -0 that is added alone stays -0.
 func (x *running) newZeroed(piece Region, list []overlap) (*tcs.Tensor, error) {
 	t, err := newDense(x.sum.Like, piece.Box, x.options.Alloc)
 	if err != nil {

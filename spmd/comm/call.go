@@ -6,7 +6,8 @@ import (
 )
 
 // The kinds of collective. The tag of every message of a collective contains the collective's kind
-// and number, so that ranks that are in different collectives never exchange data by mistake.
+// and the low bits of its number, so that ranks that are in different collectives do not exchange
+// data by mistake.
 const (
 	kindBarrier = iota
 	kindBcast

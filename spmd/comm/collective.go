@@ -6,8 +6,8 @@ import (
 )
 
 // Each constant that begins with long is a size in bytes. Only from this size on, a collective may
-// use its algorithm for long messages, which is then faster than the algorithm for short messages.
-// The sizes change the cost of a collective but never its result.
+// use its algorithm for long messages. The sizes change the cost of a collective but never its
+// result.
 const (
 	longBcast     = 512 << 10
 	longReduce    = 128 << 10

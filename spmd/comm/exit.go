@@ -72,13 +72,13 @@ func Exit(code int) {
 }
 
 // Grace is the time that an interrupted rank has to return by itself. After it the process cleans
-// up and exits, because launchers kill it soon afterwards.
+// up and exits, because launchers may kill it soon afterwards.
 const Grace = 700 * time.Millisecond
 
 // Signals returns a context derived from ctx that is cancelled at SIGINT or SIGTERM, with an
 // *Interrupted as the cause. If the process still runs after Grace, or gets a second signal, it
 // ends by Exit with the code that End recorded, or else with 130 or 143. stop stops watching for
-// signals.
+// signals and cancels the context.
 func Signals(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 2)

@@ -263,7 +263,7 @@ func (e *Env) KeepIn(t *tcs.Tensor, m place.Memory) {
 
 // Leave makes leaves store the values of a kept tensor in the device's memory only, until Fetch
 // copies them to the host. Nothing else may read the values before that, not even through another
-// tensor over the same memory.
+// tensor over the same memory. Leave does nothing if t is not kept.
 func (e *Env) Leave(t *tcs.Tensor) {
 	if e.kept[t] {
 		e.left = true

@@ -12,9 +12,9 @@ import (
 )
 
 // Forms returns the forms of code that leaves are compiled with. At every rank they are the forms
-// that rank 0 measured on its CPU and stored in its cache, or the ones that are shipped for that
-// model of CPU. Forms returns none if there are neither, if Settings.Untuned is set, or if leaves
-// are compiled for another CPU.
+// that rank 0 measured on its CPU and stored in its cache and, for other choices, the forms that
+// are shipped for that model of CPU. Forms returns none if there are neither, if Settings.Untuned
+// is set, or if leaves are compiled for another CPU.
 //
 // The first call may communicate, so every rank must make it. Later calls return the same forms
 // without communication.

@@ -9,8 +9,7 @@ import (
 
 // Share returns the density of the tensor's projection onto some modes: the share of their
 // coordinates that have an entry at some coordinates of the other modes. It uses the numbers of
-// positions if they are known and the modes belong to outer levels. Otherwise it assumes that
-// entries are spread evenly.
+// positions of outer levels if they are known, and assumes that entries are spread evenly.
 func (t *Tensor) Share(modes []int) float64 {
 	inner := t.lastCrd() + 1 // the pattern does not depend on levels from here on
 	if inner == 0 {

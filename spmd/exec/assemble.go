@@ -10,7 +10,7 @@ import (
 
 // assembly describes how the parts that ranks have are combined into the pieces of the result. The
 // parts are first the pieces of the addend (the old value of a +=), if there is one, and then the
-// overlapping blocks that steps make. added is the number of pieces of the addend.
+// blocks that steps make. added is the number of pieces of the addend.
 func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) {
 	s = &assemble.Sum{Like: like, Pieces: assemble.PiecesOf(p.Assembled, like.Layout.Dims)}
 	if p.Added != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // MinCommon is the smallest number of bytes that sharing one array of gathered rows must save on a
-// node. If it saves less, each rank keeps a copy, because the agreement on a shared array takes
+// node. If it saves less, each rank keeps a copy, because the agreement on a shared array can take
 // longer than copying. Tests change it.
 var MinCommon atomic.Int64
 

@@ -98,9 +98,9 @@ func since(start time.Time, total *time.Duration) time.Time {
 	return now
 }
 
-// Compute runs the statement once and returns the result blocks that this rank owns. The caller
-// closes them. If overwrite is true, steps that do not add in place write over the result's old
-// value and reuse its memory. Every rank must call it.
+// Compute runs the statement once and returns the result blocks, or the pieces that are assembled
+// from them, that this rank owns. The caller closes them. If overwrite is true, steps that do not
+// add in place write over the result's old value and reuse its memory. Every rank must call it.
 func (r *Rank) Compute(overwrite bool) (map[plan.Block]*tcs.Tensor, error) {
 	at := time.Now()
 	r.spent, r.to = Spent{}, Fresh

@@ -12,7 +12,8 @@ import (
 
 // fetcher fetches operand blocks for a rank in the order of its plan. The plan divides the rank's
 // steps into scopes, and a scope's blocks are fetched together. For each operand, fetcher stores
-// the blocks of the current scope, and receives the blocks of the next scope.
+// the blocks of the current scope. Unless all ranks are in one process, it also receives the blocks
+// of the next scope.
 type fetcher struct {
 	r    *Rank
 	in   []*incoming // by operand

@@ -137,8 +137,8 @@ func (m *Making) sumBytes(k *rankCost) (bytes int64) {
 //   - one union of patterns that is being built,
 //   - the largest block that arrives to be added.
 //
-// copies is the memory of operands that leaves read in another order, and making is the additional
-// memory for making one of these copies.
+// copies is the memory of the copies that leaves read instead of operands in another format, and
+// making is the additional memory for making one of these copies.
 func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int64) {
 	k := &c.ranks[rank]
 	most = k.added + k.packed + k.joined

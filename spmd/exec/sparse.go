@@ -11,9 +11,8 @@ import (
 //
 //   - If each step's block would have the level arrays of an operand (Rank.Adds), the union is
 //     built from these arrays before the steps run. The leaves then add in place.
-//   - Otherwise steps make blocks of their own. The blocks are collected while memory allows, and
-//     then merged together. If the pattern is kept from an earlier run, each block is added at
-//     once.
+//   - Otherwise steps make blocks of their own. Several blocks are collected, and then merged
+//     together. If the pattern is kept from an earlier run, each block is added at once.
 //
 // In both ways, a value is the sum over the steps in their order; it does not depend on the merges.
 type Sparse struct {
@@ -182,9 +181,8 @@ func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 
 // isDue reports whether the pending blocks must be merged now. They must be merged if they occupy a
 // quarter of the free memory, or, without a memory limit, four times the size of the sum. They are
-// not merged while they are smaller than the sum. Each merge then reads at most as many bytes of
-// the sum as of new blocks, so all merges together take no more time than a few passes over the
-// blocks.
+// not merged while they are smaller than the sum. If there is no sum yet, the first pending block
+// counts as the sum.
 func (u *sums) isDue(x *sum) bool {
 	var base int64
 	rest := x.bytes

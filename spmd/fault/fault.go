@@ -35,8 +35,7 @@ func Memoryf(format string, args ...any) error {
 	return &Error{diag.ExitMemory, diag.Sprintf(format, args...)}
 }
 
-// Runf returns an error for a failure during a run. The failure must be neither a mistake of the
-// user, nor bad data, nor a memory limit, because Commandf, Dataf and Memoryf make these errors.
+// Runf returns an error for any other failure during a run.
 func Runf(format string, args ...any) error {
 	return &Error{diag.ExitRun, diag.Sprintf(format, args...)}
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // FitsDevice returns an error if a leaf of the statement certainly needs more memory than a rank's
-// GPU has. It counts the bytes of a step's blocks that the tensors' sizes determine. On one rank
-// without blocks it also counts the entries of an operand if their number is known. FitsDevice
-// returns nil if leaves run on CPUs. All ranks return the same error, and every rank must call it.
+// GPU has. It counts only bytes that the tensors' sizes determine. On one rank without blocks it
+// also counts the entries of an operand if their number is known. FitsDevice returns nil if leaves
+// run on CPUs. All ranks return the same error, and every rank must call it.
 func FitsDevice(k *prepared.Planned) error {
 	if k.Reader.Env.Code() != codegen.CUDA {
 		return nil

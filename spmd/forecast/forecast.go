@@ -40,7 +40,7 @@ type Forecast struct {
 	want    Wanted
 	units   []*codegen.Unit    // units of the statement's groups; empty until compiled
 	sum     *codegen.Unit      // unit that adds two sparse blocks of the result; nil if none are added
-	refused error              // error with which a run would be refused; nil if none was found
+	refused error              // the error of a run that would be refused; nil if none was found
 	tensors []*estimate.Tensor // the operands in the blocks of the steps, followed by the result
 	// the same tensors in the blocks that they have before the first step or after the last one
 	homes []*estimate.Tensor
@@ -51,8 +51,8 @@ type Forecast struct {
 	copies map[string]*estimate.Tensor
 }
 
-// New returns a Forecast with the estimates of a planned statement's tensors. It compiles units with
-// code, which must belong to the statement.
+// New returns a Forecast with the estimates of a planned statement's tensors. It compiles units
+// with code, which must belong to the statement.
 func New(k *prepared.Planned, code *prepared.Code, want Wanted) *Forecast {
 	x := &Forecast{k: k, code: code, p: k.Problem, want: want, bcast: k.Problem.Broadcasts(),
 		copies: map[string]*estimate.Tensor{}}
@@ -134,10 +134,10 @@ func (x *Forecast) Accesses() (list []Access) {
 	return list
 }
 
-// isCounted reports whether the number of stored values of operand n is known. It is unknown if
-// the source must be read to count them, and for dense levels below lists of coordinates. It is
-// also unknown for a sparse tensor that a program holds, unless the tensor was generated or is a
-// mapped file (see input.Reader.Everywhere).
+// isCounted reports whether the number of stored values of operand n is known. For a sparse tensor
+// it is unknown if the source must be read to count the values, or if the innermost level is dense.
+// It is also unknown for a sparse tensor that a program holds, unless the tensor was generated or
+// is a mapped file (see input.Reader.Everywhere).
 func (x *Forecast) isCounted(n int) bool {
 	s, name := x.tensors[n], x.p.Operands[n].Tensor
 	src := x.k.Reader.Sources[name]
@@ -210,8 +210,8 @@ func (x *Forecast) sparse(name string) *estimate.Tensor {
 	return x.tensors[n]
 }
 
-// estimateOf returns the estimate of a tensor in the blocks of part, from what is known of its
-// input.
+// estimateOf returns the estimate of a tensor in the blocks of part, from the known properties of
+// its input.
 func (x *Forecast) estimateOf(name string, part *partition.Partition) *estimate.Tensor {
 	f, src := x.k.Reader.Formats[name], x.k.Reader.Sources[name]
 	s := &estimate.Tensor{Partition: part,
@@ -296,10 +296,10 @@ func (x *Forecast) peakMemory(cost *exec.Cost) []int64 {
 }
 
 // addFinishing adds the memory that is needed to convert the computed blocks, one after another.
-// Blocks are converted if the result has a narrower type. On one rank without blocks they are also
-// converted if the result has another format. most[r] is the peak memory of rank r so far, and
-// blocks[r] is the memory of its computed blocks. addFinishing updates most, and blocks if only the
-// type is converted.
+// Blocks are converted if the result has another type than the blocks. On one rank without blocks
+// they are also converted if the result has another format. most[r] is the peak memory of rank r so
+// far, and blocks[r] is the memory of its computed blocks. addFinishing updates most, and blocks if
+// only the type is converted.
 func (x *Forecast) addFinishing(most, blocks []int64) {
 	s, name := x.result(), x.k.Problem.Norm.LHS.Name
 	narrow := int64(0)
@@ -328,8 +328,7 @@ func (x *Forecast) addFinishing(most, blocks []int64) {
 }
 
 // workspaceMemory returns an upper bound, in bytes, of the memory of a leaf's workspaces and
-// partial results on all threads of a rank. It returns 0 for CUDA, because a GPU stores them in its
-// own memory.
+// partial results on all threads of a rank. It returns 0 for CUDA.
 func (x *Forecast) workspaceMemory() (most int64) {
 	if x.k.Reader.Env.Code() == codegen.CUDA {
 		return 0

@@ -9,12 +9,13 @@ import (
 )
 
 // rows predicts which rows of a gathered operand a rank reads. The rows are in the range among, and
-// at most the fraction share of the rows in this range are read. within is the range of rows that
-// the rank has in memory.
+// at most the fraction share of the rows in this range are read. within is a range that contains
+// all rows that the rank has in memory.
 //
-// The rows are coordinates of the operands that the gathered operand is multiplied with. They are
-// known if these operands are generated as bands. Otherwise each entry is assumed to need a
-// different row. If all rows are needed, among is the range of all rows and share is 1.
+// The rows are coordinates of the operands that the gathered operand is multiplied with. If these
+// operands are generated as bands, all rows that the bands can contain are assumed to be read.
+// Otherwise each entry is assumed to need a different row. If all rows are needed, among is the
+// range of all rows and share is 1.
 func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64,
 	share float64) {
 	mode := x.tensors[operand].Layout.Format.Order[0]
@@ -41,10 +42,9 @@ func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]in
 	return all, within, entries / float64(max(all[1], 1))
 }
 
-// boxes returns the smallest range of a gathered operand's rows that a rank can need. The range
-// follows from the boxes of the blocks that the rank reads of certain other operands. factors lists
-// the numbers of these operands. ok is false if one of them stores coordinates for the rows,
-// because its boxes are then much larger than what the rank reads.
+// boxes returns a range that contains all rows of a gathered operand that a rank can need. The
+// range follows from the boxes of the blocks that the rank reads of certain other operands. factors
+// lists the numbers of these operands. ok is false if one of them stores coordinates for the rows.
 func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, factors []int) (rows [2]int64,
 	ok bool) {
 	o := &x.p.Operands[operand]
@@ -67,9 +67,9 @@ func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, factors []int) (row
 }
 
 // bands predicts which rows of a gathered operand a rank needs, from the entries that it reads of
-// other operands. factors lists the numbers of these operands. rows is the range of the rows that
-// the entries need, and entries is their number. banded is true if all of these operands are
-// generated as bands. Only then is the range exact.
+// other operands. factors lists the numbers of these operands. rows is a range that contains the
+// rows that the entries need, and entries is their number. banded is true if all of these operands
+// are generated as bands. Otherwise rows must not be used.
 func (x *Forecast) bands(t *plan.Traffic, rank, operand int, factors []int) (rows [2]int64,
 	entries float64, banded bool) {
 	o := &x.p.Operands[operand]

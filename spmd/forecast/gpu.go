@@ -15,7 +15,8 @@ import (
 
 // gpuMemory returns, for each rank, the largest GPU memory in bytes that a call of a leaf needs. It
 // counts the largest blocks of a step in the leaf's formats, workspaces of known size, and the
-// tensors that are placed in GPU memory. It returns nil if leaves run on CPUs.
+// tensors that are placed in GPU memory. It returns nil if leaves run on CPUs, or if no units are
+// compiled.
 func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
 	if x.k.Reader.Env.Code() != codegen.CUDA || len(x.units) == 0 {
 		return nil

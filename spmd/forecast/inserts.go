@@ -8,8 +8,8 @@ import (
 )
 
 // The constants determine the cost of a workspace. keyBytes is the size of a key in bytes, and also
-// the size of a slot of a hash table. slotsPerEntry is about the number of slots for each entry; a
-// table has 2 to 4. pairBytes is the size of one element, in bytes, when entries are sorted.
+// the size of a slot of a hash table. slotsPerEntry is about the number of slots for each entry.
+// pairBytes is the size of one element, in bytes, when entries are sorted.
 const keyBytes, slotsPerEntry, pairBytes = 8, 3, 16
 
 // buckets is the number of values of one digit in the radix sort of a workspace's entries. Each

@@ -18,15 +18,15 @@ import (
 )
 
 // Least is the memory that a statement certainly needs on a rank, according to what is known before
-// anything is read or computed. It counts the blocks of operands and of the result, because a rank
-// holds all of them when computing ends.
+// anything is read or computed. It counts blocks of operands and of the result, because a rank
+// holds them when computing ends.
 //
 // For an operand that is read into blocks it counts the values of a dense tensor or the first pos
 // array of another tensor, and the entries of generated data. For the result it counts the values
 // of a dense tensor, and the first pos array and the entries of a tensor whose every coordinate is
-// present. Scalars are not counted. A tensor is counted once if the statement reads it
-// twice, or reads it and adds to it. A tensor that a program already holds is not counted, because
-// it may be in memory that the program allocated itself and that the memory limit does not cover.
+// present. A tensor is counted once if the statement reads it twice, or reads it and adds to it.
+// Scalars, tensors that a program already holds, and tensors whose blocks depend on their entries
+// are not counted.
 type Least struct {
 	k    *prepared.Planned
 	list []*tensorLeast

@@ -190,8 +190,7 @@ func (x *Forecast) placingMemory(blocks []int64) (peak, kept []int64) {
 
 // completingMemory returns, for each rank, the bytes that completing the result needs in addition
 // to its blocks. Completing gives the same stored coordinates to all blocks that differ only in
-// dense inner levels. Only programs do this (see prepared.Result.Complete): a result that is only
-// written to files is not completed.
+// dense inner levels (see prepared.Result.Complete).
 func (x *Forecast) completingMemory() []int64 {
 	if x.k.Options.Places || len(x.units) > 0 && x.units[0].Result.Repack {
 		return make([]int64, x.p.Ranks)

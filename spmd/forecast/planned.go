@@ -139,8 +139,8 @@ type PlannedTensor struct {
 //
 // If Entries is set, the partition divides the tensor's entries in storage order into chunks
 // instead. Modes then holds only the outermost mode that is divided, and Cuts holds the coordinates
-// of this mode at which the chunks begin. They are estimates if they depend on entries that a plan
-// does not read.
+// of this mode at which the chunks begin, and the size of the mode. They are estimates if they
+// depend on entries that a plan does not read.
 type PlannedAxis struct {
 	Modes   []int   `json:"modes"`
 	Cuts    []int64 `json:"cuts"`

@@ -17,8 +17,8 @@ import (
 
 // AsStored reports whether a source already has the tensor's format and type, so that no conversion
 // is needed. The source must be a tensor in memory, a tensor that is distributed over the ranks, or
-// a .tcs file. AsStored returns false if the input must not have duplicates, because they are found
-// by a conversion.
+// a .tcs file. For a tensor in memory or a .tcs file, AsStored returns false if the input must not
+// have duplicates, because they are found by a conversion.
 func (r *Reader) AsStored(s *Source) bool {
 	if h := s.held; h != nil {
 		return h.AsIs && h.Blocks.Layout.Type == s.typ &&

@@ -11,9 +11,9 @@ import (
 	"distaff/io/text"
 )
 
-// Checksums records the checksums of the input files, before an output replaces a file. A .tcs
-// file contains its checksum, also if it comes through a pipe. The checksum of another file is the
-// SHA-256 of its bytes. Standard input and other pipes have none.
+// Checksums records the checksums of the input files, before an output replaces a file. A .tcs file
+// contains its checksum. The checksum of another file is the SHA-256 of its bytes. Standard input
+// has none. Other pipes have none either, unless they contain a .tcs file.
 func (r *Reader) Checksums() error {
 	if !r.o.Checksums {
 		return nil

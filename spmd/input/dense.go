@@ -20,8 +20,8 @@ const (
 )
 
 // DenseResult returns a message if the result is dense only because the user gave it no format, and
-// would be far smaller in the default format of sparse tensors. Otherwise it returns "". The sizes
-// are estimated from the numbers of entries of the inputs.
+// would be far smaller in the default format of sparse tensors. Otherwise it returns "". The size
+// in that format is estimated from the numbers of entries of the inputs.
 func (r *Reader) DenseResult() string {
 	name := r.p.Result
 	f, dims, typ := r.Formats[name], r.Sizes.Dims[name], r.Types[name]

@@ -143,8 +143,9 @@ func (r *Reader) guessSizes() (err error) {
 	return err
 }
 
-// inferSizes determines every size. A .tns file has no sizes: if nothing else determines the size
-// of a mode, the file is first read to find its largest coordinates. Every rank must call it.
+// inferSizes determines every size. Some files, such as .tns files, have no sizes. If the size of
+// some mode is unknown without them, these files are first read to find their largest coordinates.
+// Every rank must call it.
 func (r *Reader) inferSizes() error {
 	sizes, err := r.sizesFrom(func(s *Source) bool { return s.exact })
 	var e *diag.Error

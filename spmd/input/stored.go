@@ -117,8 +117,7 @@ func StoredMoves(g *load.Target, b *store.Blocks, asIs bool, entries int64, rank
 }
 
 // Even returns a copy of g that divides the tensor evenly: each rank gets an equal range of the
-// outermost stored mode. All levels are dense or compressed, because blocks with other levels
-// cannot be divided and joined again.
+// outermost stored mode. All levels of the copy are dense or compressed.
 func Even(g *load.Target, ranks int) *load.Target {
 	even := *g
 	even.Spec.Format = g.Spec.Format.DenseOrCompressed()

@@ -21,8 +21,8 @@ import (
 // catches it), by the watch in this file, or before an output gets its name (Unchanged).
 
 // watchEvery is the interval between checks of the input files while leaves run. stopEvery is the
-// interval between requests to a leaf that has not stopped yet. endWithin is the time that a job
-// with a changed input has to shut down by itself. After that time the process is ended.
+// interval between requests to a leaf that has not stopped yet, and between the checks of Fault.
+// endWithin is the time that a job has to shut down by itself after endAfter is called.
 const (
 	watchEvery = time.Second
 	stopEvery  = 20 * time.Millisecond
@@ -94,8 +94,8 @@ type ending struct {
 }
 
 // endAfter ends the process with the message and exit code of err if the job is not over after
-// endWithin. A job may fail to end because a leaf that was stopped has damaged memory that the rest
-// of the program needs, or holds a lock of the C library.
+// endWithin. Only the first call has an effect. A job may fail to end, for example because a leaf
+// that was stopped holds a lock of the C library.
 func (e *ending) endAfter(err error) {
 	e.once.Do(func() {
 		comm.OnExit(outfile.Cleanup)
@@ -147,9 +147,8 @@ func (r *Reader) Fault() error {
 }
 
 // Blame replaces the error or the panic of a job by the error of an input that changed while the
-// job ran, if there is one. Such an input can cause any failure, because code relies on arrays that
-// were checked before. An error is kept if the context has ended. A panic is also replaced if a
-// trusted .tcs file is invalid. Blame must be deferred.
+// job ran, if there is one. Such an input can cause any failure. An error is kept if the context
+// has ended. A panic is also replaced if a trusted .tcs file is invalid. Blame must be deferred.
 func (r *Reader) Blame(err *error) {
 	if v := recover(); v != nil {
 		broken := r.Fault()

@@ -33,9 +33,11 @@ func (r *execution) machines() error {
 // target returns where a placement puts a tensor, for the given number of ranks. There are three
 // cases:
 //
-//   - The placement divides one mode evenly among all ranks: mode is that mode, and machine is nil.
-//   - The placement gives every rank a copy, or there is only one rank and the first case does not
-//     hold: mode is -1, and machine is nil. Program.Place then moves the whole tensor to rank 0.
+//   - Over a machine of one dimension, the placement divides one mode evenly among all ranks: mode
+//     is that mode, and machine is nil.
+//   - Over a machine of one dimension, the placement gives every rank a copy, or there is only one
+//     rank and the first case does not hold: mode is -1, and machine is nil. Program.Place then
+//     moves the whole tensor to rank 0.
 //   - Otherwise machine is the machine of the placement.
 func (r *names) target(p place.Placement, ranks int) (mode int, machine *place.Machine, err error) {
 	over := r.f.MachineOf(p)
@@ -90,8 +92,9 @@ type known struct {
 }
 
 // products computes the extents of machines that are derived from a matrix product. It skips
-// machines that no placement uses, and stores the others in r.grids. k holds what the inputs say
-// about sizes. limit is the number of bytes that a rank may allocate, or 0 for no limit.
+// machines that no placement or no statement uses, and stores the others in r.grids. k holds what
+// the inputs say about sizes. limit is the number of bytes that a rank may allocate, or 0 for no
+// limit.
 func (r *names) products(k known, ranks int, limit int64) error {
 	for p := range r.f.Placements() {
 		m := r.f.MachineOf(p.Placement)
@@ -122,8 +125,9 @@ func (r *names) products(k known, ranks int, limit int64) error {
 }
 
 // product computes the extents of the machine that statement s uses, for the given number of ranks.
-// It derives them from the sizes and formats of the tensors of s. k holds what the inputs say about
-// sizes. limit is the number of bytes that a rank may allocate, or 0 for no limit.
+// It derives them from the sizes, formats and types of the tensors of s. k holds what the inputs
+// say about sizes and types. limit is the number of bytes that a rank may allocate, or 0 for no
+// limit.
 func (r *names) product(s *jobfile.Statement, k known, ranks int, limit int64) (*place.Machine,
 	error) {
 	m, err := s.Machine().Resolve(int64(ranks), r.lookup)

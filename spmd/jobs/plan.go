@@ -332,7 +332,8 @@ func (k *planned) name(operand string) string {
 
 // move counts the traffic that brings a tensor from where h holds it to the blocks of access a. If
 // first is true, move also counts the transfer in the number of times that the tensor moves in the
-// item. The caller passes false if it has counted that already or counts it itself.
+// item. The caller passes false if it has counted that already or counts it itself. move counts
+// nothing if the item is a declaration.
 func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *input.Held,
 	first bool) {
 	if _, ok := it.(*jobfile.Tensor); ok {
@@ -370,11 +371,11 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 	}
 }
 
-// replicate counts the traffic of bringing a whole dense tensor to every rank. h describes where
-// the tensor is, or is nil if it is still in its input. If the tensor is distributed by rows, each
-// rank sends its rows to all other ranks. Otherwise the tensor is moved to the owner of its only
-// block, which broadcasts it. first says that this is the first transfer of the tensor for the
-// item.
+// replicate counts the traffic of bringing a whole dense tensor to every rank. It counts nothing if
+// every rank has the tensor already. h describes where the tensor is, or is nil if it is still in
+// its input. If the tensor is distributed by rows and h.AsIs is set, each rank sends its rows to
+// all other ranks. Otherwise the tensor is moved to the owner of its only block, which broadcasts
+// it. first says that this is the first transfer of the tensor for the item.
 func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h *input.Held,
 	first bool) {
 	z := plan.Size{}

@@ -203,7 +203,7 @@ func timesOf(items []jobfile.Item) map[*jobfile.Statement]int64 {
 // givenOf returns what is known about the tensors of statement s before it runs. types and dims
 // hold the types and sizes of the file's tensors. written contains the names of tensors that
 // earlier statements have computed; the inputs of these tensors are not read any more. givenOf then
-// adds the sizes of this statement's result to dims, and its name to written.
+// adds the sizes of this statement's result to dims if they are known, and its name to written.
 func (r *names) givenOf(s *jobfile.Statement, types map[string]tensor.Type, dims map[string][]int64,
 	written map[string]bool) (input.Given, error) {
 	g := input.Given{Statement: s.Text, Formats: map[string]string{}, Types: map[string]string{},

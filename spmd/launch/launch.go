@@ -110,10 +110,9 @@ func Run(ctx context.Context, l mpi.Launcher, set Options,
 
 // shareCores sets the number of threads of a rank if the user gives none. If OMP_NUM_THREADS does
 // not give it either, the ranks that may run on the same cores divide these cores among them;
-// mpirun usually binds each rank to cores of its own. If the ranks then have more threads than
-// cores, shareCores makes waiting threads sleep instead of spin, because the OpenMP library knows
-// only the threads of its own process. It does not if the user has chosen how threads wait (see
-// kernels.WaitPassively).
+// mpirun usually binds each rank to cores of its own. If a rank has several threads, and the ranks
+// together have more threads than cores, shareCores makes waiting threads sleep instead of spin. It
+// does not if the user has chosen how threads wait (see kernels.WaitPassively).
 func (r *Rank) shareCores(places []comm.Place, rank int, detail func(string)) {
 	sharing := comm.Sharing(places, rank)
 	if r.Threads == 0 {

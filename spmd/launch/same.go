@@ -49,7 +49,7 @@ func Named[V any](values map[string]V) []string {
 }
 
 // CheckSame returns an error if a rank was started with another statement, other flags or another
-// version of the program than rank 0. Such ranks would wait for each other forever, or compute
+// version of the program than rank 0. Such ranks could wait for each other forever, or compute
 // wrong results. Every rank must call it.
 func (t Description) CheckSame(c comm.Comm) error {
 	var first Description

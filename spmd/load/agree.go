@@ -9,9 +9,9 @@ import (
 )
 
 // Agree decides whether a step that every rank has made by itself succeeded. If ranks failed, the
-// job ends with the error of the lowest rank that failed. Pieces of a file follow one another in
-// the order of ranks, so that this error is the first one in the file, whatever the number of
-// ranks. Agree returns nil either at all ranks or at none. Every rank must call it.
+// job ends with the error of the lowest rank that failed. If the ranks read pieces of a file, which
+// follow one another in the order of ranks, this error is the first one in the file. Agree returns
+// nil either at all ranks or at none. Every rank must call it.
 func Agree(c comm.Comm, err error) error {
 	first, cerr := firstFailed(c, err)
 	switch {
@@ -40,9 +40,9 @@ func firstFailed(c comm.Comm, err error) (int, error) {
 
 // settle completes the reading of a text file in parts. err is the error of this rank's part, or
 // nil. At the ranks before the first rank that failed, settle calls rest, which reads the remaining
-// entries of this part, because they may contain an earlier mistake. settle then checks the total
-// number of entries against the number that the file announces, and the kinds of the entries
-// against each other. Every rank must call it.
+// entries of this part, because they may contain an earlier mistake. If part is not nil, settle
+// then checks the total number of entries against the number that the file announces, and the kinds
+// of the entries against each other. Every rank must call it.
 func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	first, cerr := firstFailed(c, err)
 	if cerr != nil {

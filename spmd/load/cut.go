@@ -47,9 +47,10 @@ func (s *bytesBefore) at(p int64) int64 {
 	return n
 }
 
-// lastParent returns the last parent whose segment starts at or before position q. The search
-// starts where the parent would be if all segments had the same length, in a window that grows
-// until it contains the parent.
+// lastParent returns the last parent whose segment starts at or before position q. If all segments
+// end at or before q, it returns the number after the last parent. The search starts where the
+// parent would be if all segments had the same length, in a window that grows until it contains the
+// parent.
 func lastParent(t *tcs.Tensor, l int, q int64) int64 {
 	lev := &t.Levels[l]
 	n := lev.Pos.Len - 1

@@ -12,11 +12,10 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Between makes this rank's blocks as views of a tensor. Every rank must have the whole tensor, and
-// the tensor must be cut only along its storage order. Between first computes the keys that
-// separate the blocks, and stores the keys in the partition. A key is a tuple of coordinates. ok is
-// false if the blocks cannot be views. Every rank must call it. The caller closes the blocks, which
-// retain the memory of the tensor.
+// Between makes this rank's blocks as views of a tensor that is cut only along its storage order.
+// It first computes the keys that separate the blocks, and stores the keys in the partition. A key
+// is a tuple of coordinates. If canUseKeys returns false, Between makes no blocks, and ok is false.
+// Every rank must call it. The caller closes the blocks, which retain the memory of the tensor.
 func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor, ok bool,
 	err error) {
 	if !g.canUseKeys(s.Tensor, s.AsIs, s.Alone, c.Size()) {

@@ -98,8 +98,9 @@ func firstFault(c comm.Comm, t *tcs.Tensor, fault error) error {
 }
 
 // spanStarts returns, for each span, the index of the span's first element in every array of the
-// tensor. It then appends the lengths of the arrays. spans holds the spans of all ranks; the result
-// is the same at every rank. Every rank must call it.
+// tensor. It then appends the lengths of the arrays. The first span also covers what precedes it.
+// spans holds the spans of all ranks; the result is the same at every rank. Every rank must call
+// it.
 func spanStarts(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error) {
 	var mine []int64
 	for k, s := range spans {
@@ -130,9 +131,9 @@ func spanStarts(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error)
 }
 
 // compareSums compares the checksums of the spans with the checksums in the file. Rank 0 alone
-// combines and compares the spans' checksums, because other ranks would only repeat the work. mine
-// holds the checksums that this rank computed, and starts is the result of spanStarts. fault is the
-// difference that rank 0 found, or nil. Every rank must call it.
+// combines and compares the spans' checksums. mine holds the checksums that this rank computed, and
+// starts is the result of spanStarts. fault is the difference that rank 0 found, or nil. Every rank
+// must call it.
 func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, starts [][]int64,
 	mine []int64) (fault, err error) {
 	all, err := comm.Allgatherv(c.Uncounted(), mine)

@@ -17,11 +17,11 @@ const shortLength, longLength = 1, 1 << 19
 // secondsPerLength is the time for which a pair of ranks exchanges messages of one length.
 const secondsPerLength = 0.05
 
-// Measure measures the latency and the bandwidth of messages for each kind of pair of ranks: in one
-// process, in two processes of a machine, and on two machines. It times messages between rank 0 and
-// the first rank that makes a pair of this kind with rank 0. It returns one entry for each kind of
-// pair that includes rank 0. All ranks return the same list. Every rank must call it. No other work
-// should run at the same time, because it would slow the messages.
+// Measure measures the latency and the bandwidth of messages for each kind of pair that rank 0
+// belongs to: in one process, in two processes of a machine, or on two machines. It times messages
+// between rank 0 and the first rank that makes a pair of this kind with rank 0. It returns one
+// entry for each of these kinds. All ranks return the same list. Every rank must call it. No other
+// work should run at the same time, because it would slow the messages.
 func Measure(c comm.Comm) ([]tune.Message, error) {
 	begun := time.Now()
 	return measure(c, func() float64 { return time.Since(begun).Seconds() })

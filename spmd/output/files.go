@@ -54,9 +54,9 @@ func Uses(list []Output, stats string) (uses []outfile.Use) {
 	return uses
 }
 
-// Files are output files at one rank. Rank 0 creates all of them (Create), and commits them
-// together. A Job creates them before its inputs are loaded, so that a missing folder is reported
-// at once.
+// Files are output files at one rank. Rank 0 creates the files of the outputs (Create), and commits
+// them together with the statistics. A Job creates them before its inputs are loaded, so that a
+// missing folder is reported at once.
 type Files struct {
 	env   *env.Env
 	list  []Output
@@ -100,9 +100,9 @@ func (f *Files) Writes(tensor string) bool {
 }
 
 // Store writes the contents of every output file. If the function result returns the distributed
-// blocks of a tensor, all ranks write the tensor's file together. If it returns nil, rank 0 writes
-// the whole tensor, which the function operand returns. writeMode is the value of --write. Every
-// rank must call Store.
+// blocks of a tensor, all ranks take part in writing the tensor's file. If it returns nil, rank 0
+// writes the whole tensor, which the function operand returns. writeMode is the value of --write.
+// Every rank must call Store.
 func (f *Files) Store(result func(name string) *Result, writeMode string,
 	operand func(name string) (*tcs.Tensor, error)) error {
 	for n, o := range f.list {

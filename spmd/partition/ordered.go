@@ -264,7 +264,9 @@ func firstFrom(key, sizes []int64) ([]int64, bool) {
 }
 
 // lastBefore returns the last tuple of coordinates below sizes that comes before key. It returns
-// false if there is none. A nil key comes after all tuples.
+// false if there is none. A nil key comes after all tuples. key may be shorter than sizes. A
+// coordinate of key may equal its size only if all later coordinates are 0; no coordinate may be
+// larger.
 func lastBefore(key, sizes []int64) ([]int64, bool) {
 	last := make([]int64, len(sizes))
 	if key == nil {

@@ -164,7 +164,8 @@ func (p *Partition) AxisOf(mode int) int {
 }
 
 // Diagonal reports whether some axis cuts several modes by the same variable. Only the pieces on
-// the diagonal exist then, and so the pieces do not cover the whole tensor.
+// the diagonal exist then. If the axis has several ranges, the pieces do not cover the whole
+// tensor.
 func (p *Partition) Diagonal() bool {
 	return slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Cuts != nil && len(a.Modes) > 1 })
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Arrival lists what a rank needs in one scope of an operand: the blocks that the scope's steps
-// read, and which of them the rank did not have in the scope before. If the operand is stored in
+// read, and which of them the rank did not need in the scope before. If the operand is stored in
 // parts of blocks, an Arrival lists these parts instead, numbered as in Operand.Parts.
 type Arrival struct {
 	T       int64 // number of the scope at the rank, counted from 0
@@ -194,7 +194,7 @@ func (l *Lane) multicast(x flow.Fetch, rank int) []int {
 // Direct reports whether the owner of a block itself sends the block to every rank that needs it,
 // one rank after another. This is so in a block schedule. It is also so if ranks count their scopes
 // independently, because a rank that forwards a block could be many steps later than the ranks that
-// wait for the block. Otherwise ranks forward blocks that several ranks need.
+// wait for the block. Otherwise ranks may forward blocks that several ranks need.
 func (p *Problem) Direct() bool { return !p.Distributed || !p.Walk().Aligned() }
 
 // Send is a block, or a part of a block, that a rank sends to other ranks, which receive it in

@@ -51,10 +51,10 @@ const largeOperand = 1 << 17
 // gathered returns the initial partition of an operand whose rows are gathered, or nil if the
 // operand is not gathered.
 //
-// Two conditions are necessary: the operand has only dense levels, and the nest does not cut it. In
-// addition, one of two cases must apply. The operand may have a placement without copies that cuts
-// only the mode of its outermost level. Or it has no placement, is large, and chunks of another
-// operand's entries determine which rows are read.
+// Three conditions are necessary: there are several ranks, the operand has only dense levels, and
+// the nest does not cut it. In addition, one of two cases must apply. The operand may have a
+// placement without copies that cuts only the mode of its outermost level. Or it has no placement,
+// is large, and chunks of another operand's entries determine which rows are read.
 func (pl *planner) gathered(o *Operand) (*partition.Partition, error) {
 	p, g := pl.plan, pl.given
 	if p.Ranks == 1 || len(o.Cut) > 0 || len(o.Vars) == 0 || !g.Format(o.Tensor).AllDense() {
@@ -83,8 +83,9 @@ func (pl *planner) gathered(o *Operand) (*partition.Partition, error) {
 
 // home determines the owners of the blocks of a tensor. If the tensor has a placement and each
 // block is inside one piece of it, the owner of the piece owns the block. Otherwise, in a
-// distributed schedule, the owner of a block is the first rank that runs a step with the block. In
-// a block schedule, the owners are the ones that Problem.Partition chose.
+// distributed schedule, the owner of a block is the rank of the nest's first point with the block,
+// or rank 0 if there is none. In a block schedule, the owners are the ones that Problem.Partition
+// chose.
 func (pl *planner) home(tensor string, vars []string, part *partition.Partition,
 	cut []int) (Home, error) {
 	p, g := pl.plan, pl.given

@@ -109,7 +109,7 @@ type Operand struct {
 }
 
 // Addend is the old value of the result of a += statement whose steps run over chunks of a tensor's
-// entries. A chunk contributes only part of a row's sum, and so no step can read the old value.
+// entries. A chunk may contribute only part of a row's sum, and so no step reads the old value.
 // Instead the pieces of the old value are added as if they were the result of one more step, before
 // the results of all other steps.
 type Addend struct {

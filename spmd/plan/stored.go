@@ -58,9 +58,9 @@ func (pl *planner) cutStored() {
 }
 
 // mergesLevel reports whether o has a dense level whose variable is also the variable of a level
-// with stored coordinates, in any operand. Leaves then iterate over the stored coordinates. The
-// coordinates are not cut together with o, and therefore each block of o must cover the whole
-// level.
+// with stored coordinates, in any operand. Leaves may then iterate over the stored coordinates,
+// which need not be cut together with o. Therefore the boxes of o's blocks are not narrowed (see
+// partition.Axis.Wide).
 func (pl *planner) mergesLevel(o *Operand) bool {
 	p, g := pl.plan, pl.given
 	for l, m := range g.Format(o.Tensor).Order {
@@ -93,11 +93,12 @@ func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int
 	return slices.Insert(slices.Clone(cut), at, v)
 }
 
-// assemble chooses the final partition of a result whose blocks overlap. There are three cases. If
-// the result has a placement that does not cut entries, the placement determines the partition.
-// Otherwise, the outermost levels of the result may have the same variables as the chunks, in the
-// same order. Each row of the result then belongs to the rank whose chunk has the first entry that
-// contributes to the row. In all other cases the result is cut evenly over the ranks.
+// assemble chooses the final partition of a result whose blocks overlap, and leaves other results
+// unchanged. There are three cases. If the result has a placement that does not cut entries, the
+// placement determines the partition. Otherwise, the outermost level of the result may have the
+// variable of the chunks' outermost level. Each row of the result then belongs to the rank whose
+// chunk has the first entry that contributes to the row. In all other cases the result is cut
+// evenly over the ranks.
 func (pl *planner) assemble() error {
 	p, g := pl.plan, pl.given
 	v := p.stored()
@@ -227,7 +228,7 @@ func (p *Problem) Locate(keys [][]int64) {
 
 // Guess sets the keys that bound the chunks of an operand's entries, as if the entries were spread
 // evenly. sizes holds the sizes of the operand's modes, and entries is the estimated number of its
-// entries. A chunk that starts in the middle of a row shares this row with the chunk before it.
+// entries.
 func (p *Problem) Guess(sizes []int64, entries float64) {
 	a := p.Operands[p.Stored()].Partition.Ordered()
 	a.Guess(sizes, entries)
@@ -243,7 +244,8 @@ func (p *Problem) Guess(sizes []int64, entries float64) {
 // shortened returns a key of n coordinates that cuts the entries at nearly the same point as key,
 // but not earlier. Its coordinates are the first n coordinates of key. If some tuples that start
 // with these coordinates come before key, the last of the n coordinates is incremented. The new key
-// then comes after all tuples that start with the first n coordinates of key.
+// then comes after all tuples that start with the first n coordinates of key. A key that is nil
+// stays nil.
 func shortened(key []int64, n int) []int64 {
 	if key == nil || n == len(key) {
 		return key
@@ -256,8 +258,9 @@ func shortened(key []int64, n int) []int64 {
 }
 
 // Bounds computes, for each variable of the levels that are cut into chunks of entries, a range
-// that contains all coordinates of a chunk. chunk is the number of the chunk. The ranges are stored
-// in ranges by the variables' names.
+// that contains all coordinates of a chunk. If the keys of the chunks are not known, the ranges may
+// only be guesses. chunk is the number of the chunk. The ranges are stored in ranges by the
+// variables' names.
 func (p *Problem) Bounds(chunk int64, ranges map[string][2]int64) {
 	o := &p.Operands[p.Stored()]
 	a := o.Partition.Ordered()
@@ -267,8 +270,8 @@ func (p *Problem) Bounds(chunk int64, ranges map[string][2]int64) {
 }
 
 // Part returns the region of block b of the result. The region is a box that may also be bounded in
-// storage order: its entries start at key lower and come before key upper. Both keys are nil if
-// only the box bounds the block. sizes holds the sizes of the result's modes.
+// storage order: its entries start at key lower and come before key upper. A nil key bounds
+// nothing. sizes holds the sizes of the result's modes.
 func (p *Problem) Part(b Block, sizes []int64) (box [][2]int64, lower, upper []int64) {
 	box = p.Result.Box(b, sizes)
 	assembled := p.Assembled.Ordered()

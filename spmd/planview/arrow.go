@@ -173,9 +173,8 @@ func (s *stager) cell(p *picture.Picture, at picture.Point, rank int, idle bool)
 }
 
 // arrow returns the path of a move; nth counts the earlier moves from the same rank to the same
-// other rank. A long arrow is bent more than a short one. Each of the first nine arrows from one
-// rank to another is bent more than the arrow before. All arrows are bent to their left, so that
-// arrows of both directions, and these nine arrows, do not overlap.
+// other rank. A longer arrow is bent more, and so is an arrow with a larger nth, up to 8. All
+// arrows are bent to their left, so that arrows of both directions do not overlap.
 func (s *stager) arrow(v move, nth int) arrow {
 	a, b := s.at(v.from), s.at(v.to)
 	dx, dy := b.X-a.X, b.Y-a.Y

@@ -27,9 +27,8 @@ type move struct {
 	sum      bool // a partial or complete block of the result
 }
 
-// moment is a part of the run: moves of operands from their placements, broadcasts before the
-// steps, a step, sums after the steps, or moves of results to their owners. In a job file it can
-// also be the transfers before a statement runs.
+// moment is a part of the run, for example a step, or the moves of operands from their placements
+// before the steps. In a job file it can also be the transfers before a statement runs.
 type moment struct {
 	name  string
 	says  string
@@ -39,7 +38,7 @@ type moment struct {
 }
 
 // flow describes the pictures of a stage. They show the run of a plan, or the transfers of tensors
-// before a statement runs. Each moment is one part of the run.
+// before a statement runs.
 type flow struct {
 	p       *forecast.Planned
 	drawn   int // number of drawn ranks

@@ -11,7 +11,8 @@ import (
 // layout places the ranks of a machine in a picture. The machine's first two dimensions are rows
 // and columns. Each point of its other dimensions is a separate layer, next to the previous one.
 // Ranks are numbered in row-major order over the dimensions. A machine with one dimension is a row
-// that is wrapped into lines.
+// that is wrapped into lines. The ranks are also such a row if the machine is not known, or has
+// more or fewer points than there are ranks.
 type layout struct {
 	dims []int64
 	wrap int // length of a line of a machine with one dimension

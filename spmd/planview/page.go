@@ -141,7 +141,7 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 
 // machineOf returns the plan whose machine is drawn for the moves of item k. This is the plan of
 // item k. If the item has no plan, it is the plan of the nearest item in the list that has one,
-// before or after item k.
+// before or after item k. If no item has one, the plan is empty.
 func machineOf(items []jobs.PlannedItem, k int) *forecast.Planned {
 	for away := range items {
 		for _, n := range []int{k - away, k + away} {

@@ -36,9 +36,10 @@ func (c *call) setRanges(ranges map[string][2]int64) {
 }
 
 // run calls the leaf and returns its result: to.Block, or a new block. The result is stored as
-// unit.Result says. If stays is true, a new result is kept on the device, and its values are left
-// there, except for a scalar, if the caller promised to fetch them (Options.Leaves); the call must
-// then not add to a block. After an error the contents of to.Block are undefined.
+// unit.Result says. If stays is true, a new result is kept on the device, unless its placement
+// names the host's memory. The values of a result are then left on the device, except for a scalar,
+// if the caller promised to fetch them (Options.Leaves). The call must then not add to a block.
+// After an error the contents of to.Block are undefined.
 func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
 	s, p := c.leaf, c.leaf.p
 	t, made, err := c.aim(to)
@@ -73,10 +74,10 @@ func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
 // aim sets c.all to the arguments of the call, and returns the tensor t that the call writes. isNew
 // reports whether t is a new tensor.
 //
-// A leaf may work in place on an operand. If it writes over this old value, and target has no
-// block, t is a new tensor over the operand's memory. If it makes a new block, aim first copies the
-// operand's values into the block. The leaf then reads the operand from t too, because the memory
-// of the operand may be laid out differently.
+// A leaf may work in place on an operand. If target says so (exec.Over) and has no block, t is a
+// new tensor over the operand's memory. If the leaf makes a new block (exec.Fresh), aim first
+// copies the operand's values into the block. The leaf then reads the operand from t too, because
+// the memory of the operand may be laid out differently.
 func (c *call) aim(target exec.Destination) (t *tcs.Tensor, isNew bool, err error) {
 	s := c.leaf
 	old := s.unit.Result.InPlace

@@ -32,9 +32,9 @@ type Code struct {
 	pattern     *pattern  // set if Options.FixedPattern is; otherwise nil
 }
 
-// compileGroups compiles the units of all groups. If it is useful that units add to an existing
-// result (see accumulates), it first asks the compiler for such units. If not every step can add
-// (see canAddInPlace), it compiles all units again, and then none of them adds. like holds the
+// compileGroups compiles the units of all groups. If accumulates returns true, it first asks the
+// compiler for units that add to an existing result. If then not every step can add (see
+// canAddInPlace), it compiles all units again, and then none of them adds. like holds the
 // specification of each operand. Every rank must call it.
 func (c *Code) compileGroups(like map[string]codegen.Tensor) error {
 	several, err := c.p.accumulates()
@@ -49,7 +49,8 @@ func (c *Code) compileGroups(like map[string]codegen.Tensor) error {
 
 // Units compiles the units of the statement's groups. like holds the specification of each operand.
 // If several is true, several steps add to one block, and Units asks for units that can do so.
-// inPlace reports whether every step can (see canAddInPlace). Every rank must call it.
+// inPlace reports whether several is true and every step can (see canAddInPlace). Every rank must
+// call it.
 func (c *Code) Units(like map[string]codegen.Tensor, several bool) (units []*codegen.Unit,
 	inPlace bool, err error) {
 	err = c.compileUnits(like, several)
@@ -64,9 +65,8 @@ func (c *Code) GroupUnits() (units []*codegen.Unit) {
 	return units
 }
 
-// Leaves returns the units of the groups' leaves and of the leaf that adds two blocks, as
-// Statement.Compile would make them, and builds no leaf. like holds the specification of each
-// operand. Every rank must call it.
+// Leaves returns the units of the groups' leaves and of the leaf that adds two blocks, if there is
+// one. It builds no leaf. like holds the specification of each operand. Every rank must call it.
 func (c *Code) Leaves(like map[string]codegen.Tensor) ([]*codegen.Unit, error) {
 	if err := c.compileGroups(like); err != nil {
 		return nil, err
@@ -142,8 +142,8 @@ func networkRefused(err error) bool {
 }
 
 // errorOfAllTerms replaces err, an error of a command or of one group's leaf, by an error in terms
-// of the user's whole statement. To get this error, it compiles one leaf of all terms, as for one
-// rank. It returns err if there is only one group, or if the leaf of all terms compiles.
+// of the user's whole statement. To get this error, it compiles one leaf of all terms. It returns
+// err if there is only one group, or if the leaf of all terms compiles.
 func (c *Code) errorOfAllTerms(like map[string]codegen.Tensor, err error) error {
 	if len(c.p.Problem.Blocking.Groups) == 1 {
 		return err
@@ -157,9 +157,8 @@ func (c *Code) errorOfAllTerms(like map[string]codegen.Tensor, err error) error 
 }
 
 // widen compiles leaf s, the leaf of the first group, again if the arrays of its result are too
-// narrow for a sum of blocks. Such a sum has the entries of all steps and groups. The compiler
-// chose the widths only for the entries of the leaf's own terms. If the result shares the level
-// arrays of an operand's block, it even has the widths of these arrays.
+// narrow for a sum of blocks. Such a sum may have more entries than the result of one call (see
+// sumWidths).
 func (c *Code) widen(s *leaf) error {
 	r := s.unit.Result
 	summed := slices.ContainsFunc(c.p.Problem.Blocking.Vars,
@@ -237,8 +236,8 @@ func (c *Code) compileOld() (*leaf, error) {
 // CompileAlone compiles the statement as one unit on whole tensors, and builds no leaf. like holds
 // the specification of each operand.
 //
-// name is the name of the leaf's function. If it is "" the compiler chooses one, and uses the sizes
-// of short dense loops as constants. The unit's result has the requested type, and the leaf
+// name is the name of the leaf's function. If it is "" the compiler chooses one, and may use the
+// sizes of short dense loops as constants. The unit's result has the requested type, and the leaf
 // converts integers to it as C does.
 func (c *Code) CompileAlone(like map[string]codegen.Tensor, name string) (*codegen.Unit, error) {
 	var err error
@@ -327,10 +326,10 @@ func (c *Code) allInPlace() (bool, error) {
 }
 
 // isOnlyWriter reports whether the leaf's result is final: nothing else writes or reads it during
-// the run. It is not final if it goes to a tensor of the caller, if its values or positions are
-// narrowed or its levels repacked, if it moves to a placement, or if the ranks of a OneStep add
-// their parts. The function does not look at sums and messages of package exec (see
-// Problem.StaysAt).
+// the run. It is not final if it goes to a tensor of the caller, if its values are narrowed, if its
+// positions may be narrowed, if its levels are repacked, if it moves to a placement, or if the
+// ranks of a OneStep add their parts. The function does not look at sums and messages of package
+// exec (see Problem.StaysAt).
 func (c *Code) isOnlyWriter() bool {
 	u := c.leaves[0].unit.Result
 	if u.Repack || c.pattern != nil || c.p.needsNarrowing() || c.p.OneStep.IsSum() ||
@@ -347,7 +346,8 @@ func (c *Code) resultIsStored() bool {
 }
 
 // fits reports whether the positions of the leaves' results are wide enough for operands with the
-// specifications like, and converted operands keep their widths. The operands' arrays must have the
+// specifications like, and converted operands keep their widths. It also returns false if another
+// operand now has more than 2^31-1 entries, or no longer has. The operands' arrays must have the
 // widths that the leaves read.
 func (c *Code) fits(like map[string]codegen.Tensor) bool {
 	more := false // than 32 bits can count

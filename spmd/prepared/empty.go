@@ -18,8 +18,8 @@ import (
 const fewPoints = 1 << 20
 
 // dropEmptyTerms leaves out the terms of s whose index space is empty and whose loops would be
-// long. If every term is of this kind, it leaves all of them out only if the leaf has the old value of
-// the result to read, because a leaf must read something.
+// long. If every term is of this kind, it leaves all of them out only if the leaf can read the old
+// value of the result, because a leaf must read something.
 func (s *leaf) dropEmptyTerms() {
 	n := *s.normal()
 	var kept []*notation.Term
@@ -73,7 +73,8 @@ func (p *Planned) space(n *notation.Normal, t *notation.Term) (empty bool, point
 // index spaces. It returns nil if some term is not empty, if the leaf has a schedule or adds two
 // blocks, or if the pattern of its result is fixed. A loop must run if its variable indexes an
 // operand or an old value that has coordinates. It must also run if its variable indexes a dense
-// level of the result whose positions the leaf writes.
+// level of the result, and the leaf writes positions below this level or the zeros of a dense
+// result.
 func (s *leaf) idleVars() []string {
 	p, n := s.p, s.normal()
 	if s.stmt != p.Parsed.Stmt || s.schedule != nil || s.unit.Result.FixedPattern {

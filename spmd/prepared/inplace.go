@@ -9,9 +9,9 @@ import (
 )
 
 // accumulates reports whether to ask the compiler for leaves that add to an existing block. It is
-// useful if several steps of a rank add to one block. It is possible if every rank has a compiler,
-// because built-in leaves and GPU leaves always make new blocks. It returns false if the result has
-// a fixed pattern. Every rank must call it.
+// useful if several steps of a rank add to one block. It is possible if leaves run on CPUs, and
+// every rank can make the leaf of every unit (kernels.Backend.Complete). It returns false if the
+// result has a fixed pattern. Every rank must call it.
 func (p *Planned) accumulates() (bool, error) {
 	if p.Reader.Env.Code() == codegen.CUDA || p.Options.FixedPattern != nil ||
 		p.Problem.StepsApart() {

@@ -53,10 +53,9 @@ type leaf struct {
 	compiler string
 }
 
-// smallWork is the least work for which several threads are used. One thread finishes less work
-// sooner, because waking a thread takes longer. The work is the number of coordinates of a leaf
-// call, or the number of values of the operands and the dense result of a statement. The number of
-// threads does not affect any bit of a result.
+// smallWork is the least work for which several threads are used. The work is the number of
+// coordinates of a leaf call, or the number of values of the operands and the dense result (see
+// oneCall.threads).
 const smallWork = 1 << 15
 
 // newLeaf returns a leaf, not compiled yet, of the user's statement. set holds the forms of code

@@ -11,8 +11,7 @@ import (
 )
 
 // OneStep describes a statement whose plan has at most one step at each rank, which reads only
-// blocks that the rank has already. The step is one call, whose arguments stay bound from run to
-// run (see oneCall).
+// blocks that the rank has already. The step is one call (see oneCall).
 //
 // On one rank that has everything, the call reads the whole tensors. On several ranks, the result
 // is dense, and the call reads the rank's own blocks and replicas. There are then three cases:
@@ -150,9 +149,8 @@ func (n *OneStep) held(rank int, t *tcs.Tensor) *input.Held {
 
 // CanWriteOver reports whether Compute can write a new result into the memory of h. h is a former
 // result with the result's format, type and sizes, and the statement must not read it. Each rank
-// must have its part of h in memory of its own. On one rank that has everything, Compute still
-// makes a new result if h shares memory with an operand, or has other level arrays than a new
-// result. All ranks return the same.
+// must have its part of h in memory of its own. On one rank that has everything, Compute may still
+// make a new result (see oneCall.destination). All ranks return the same.
 func (p *Planned) CanWriteOver(h *input.Held) bool {
 	n := p.OneStep
 	if n == nil || n.whole {

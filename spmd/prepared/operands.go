@@ -81,9 +81,9 @@ func (x *Operands) loadOperand(operand int) (own map[plan.Block]*tcs.Tensor, rep
 }
 
 // loadBlocks loads this rank's blocks of an operand. If the statement moves the operand from the
-// pieces of a placement (PlacementPieces), it loads these pieces first and then moves them. If the
-// operand's entries are cut into chunks, it tells the plan where the chunks begin. Every rank must
-// call it.
+// pieces of a placement (PlacementPieces), it loads these pieces first and then moves them.
+// Otherwise, if the operand's entries are cut into chunks, it tells the plan where the chunks
+// begin. Every rank must call it.
 func (x *Operands) loadBlocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	o, r, c := &x.p.Problem.Operands[operand], x.p.Reader, x.p.Reader.Env.Comm
 	part := o.Before()
@@ -238,9 +238,9 @@ func (x *Operands) Whole(name string) (*tcs.Tensor, error) {
 	return own[0], nil
 }
 
-// keep keeps this rank's blocks of an operand in the memory of the unit that runs leaves (a
-// device), unless its placement names the host's memory. Until unkeep, the blocks do not change. It
-// does nothing for an operand whose values the program may change by itself (Reader.Loose).
+// keep keeps this rank's blocks of an operand, and its replica, in the memory of the unit that runs
+// leaves (a device), unless its placement names the host's memory. It does nothing for an operand
+// whose values the program may change by itself (Reader.Loose).
 func (x *Operands) keep(operand int) {
 	if x.p.Reader.Loose(x.p.Problem.Operands[operand].Tensor) {
 		return
@@ -328,7 +328,7 @@ func (x *Operands) close() {
 	}
 }
 
-// Lend reports whether a run lets other ranks read blocks b of an operand. Ranks of one process
+// Lend reports whether a run may let other ranks read blocks b of an operand. Ranks of one process
 // share the blocks' memory, and may still read it after this rank's run. All ranks return the same.
 func (x *Operands) Lend(operand string, b *store.Blocks) bool {
 	return slices.ContainsFunc(x.p.accesses(operand), func(i int) bool {

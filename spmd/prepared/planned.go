@@ -290,7 +290,8 @@ func (p *Planned) LocateChunks() error {
 }
 
 // GuessSpecs returns the specification of each operand for the compiler before operands are loaded.
-// It assumes fewer than 2^31 entries. Coordinates have 64 bits if a given size exceeds 2^31-1.
+// It assumes fewer than 2^31 entries. The coordinates of a mode have 64 bits if its given size
+// exceeds 2^31-1.
 func (p *Planned) GuessSpecs() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for _, o := range p.Problem.Operands {

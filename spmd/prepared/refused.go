@@ -10,7 +10,8 @@ import (
 
 // Refused returns an error if a run must be refused before its first step: a leaf would fail at
 // some rank whatever its operands store, or a rank's steps together would not end. Plans and runs
-// call it alike, after Units. Every rank gets the same error.
+// call it alike, after Units. Every rank gets the same error if all ranks have the same number of
+// threads.
 //
 // counted holds, by the operand's name, the number of positions of each level. It lacks operands
 // that nobody has counted.
@@ -69,9 +70,8 @@ func (c *Code) Refused(counted map[string][]int64) error {
 
 // endsAtWidest is a quick test that reports whether all steps are accepted. It computes the loop
 // steps of a call with the widest ranges of the plan. It returns true if this call is accepted, and
-// each rank's calls together are accepted too. It returns false if each call must be examined,
-// which takes minutes for tens of thousands of ranks. bounded[g] says that leaf g has a bound(), so
-// that the answer also depends on where ranges end.
+// each rank's calls together are accepted too. It returns false if each call must be examined.
+// bounded[g] says that leaf g has a bound(), so that the answer also depends on where ranges end.
 func (c *Code) endsAtWidest(bounded []bool) bool {
 	widest := map[string][2]int64{}
 	for _, b := range c.p.Problem.Blocking.Vars {
@@ -102,10 +102,9 @@ func (c *Code) endsAtWidest(bounded []bool) bool {
 	return true
 }
 
-// sureRanges returns the range that a step covers at least, for each variable that the step
-// restricts, by name. This is the range of the step itself if it is known. The boundaries of the
-// chunks of entries may be only guessed. The variables of the chunks then get a range of one
-// coordinate, because a chunk contains at least one entry.
+// sureRanges returns a range for each variable that the step restricts, by name. This is the range
+// of the step itself if it is known. If the boundaries of the chunks of entries are only guessed,
+// the variables of the chunks get a range of at most one coordinate.
 func (p *Planned) sureRanges(s *plan.Step) map[string][2]int64 {
 	ranges := p.ranges(*s)
 	for _, b := range p.Problem.Blocking.Vars {

@@ -25,7 +25,8 @@ type Result struct {
 }
 
 // deliver converts the computed blocks to the result's type and moves them to the result's
-// placement. It takes ownership of the blocks. Every rank must call it.
+// placement, unless the result has a fixed pattern. It takes ownership of the blocks. Every rank
+// must call it.
 func (x *Result) deliver(own map[plan.Block]*tcs.Tensor) (_ *input.Held, err error) {
 	if x.code.pattern == nil {
 		if x.p.needsNarrowing() {
@@ -45,9 +46,9 @@ func (x *Result) deliver(own map[plan.Block]*tcs.Tensor) (_ *input.Held, err err
 	return &input.Held{Blocks: x.p.withTensors(x.blocks, own), AsIs: x.code.resultIsStored()}, nil
 }
 
-// narrow converts the computed blocks to the result's type, and takes ownership of the blocks. If a
-// value does not fit, all ranks return the error of the lowest rank that has such a value. Every
-// rank must call it.
+// narrow converts the computed blocks to the result's type, and takes ownership of the blocks. If
+// some ranks fail, for example because a value does not fit, the job ends with the error of the
+// lowest of them. Every rank must call it.
 func (x *Result) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	var err error
 	for _, b := range slices.Sorted(maps.Keys(blocks)) {

@@ -6,9 +6,9 @@ import (
 	"distaff/spmd/fault"
 )
 
-// Specs returns the specification of each operand for the compiler, by the operand's name.
-// The result is the same at every rank. The width of an array is the width in the operand's widest
-// block at any rank. The numbers of entries and positions are sums over all blocks, in which copies
+// Specs returns the specification of each operand for the compiler, by the operand's name. The
+// result is the same at every rank. It returns an error if the arrays of an operand's blocks have
+// different widths. The numbers of entries and positions are sums over all blocks, in which copies
 // of a block count once. Every rank must call it.
 func (x *Operands) Specs() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}

@@ -18,7 +18,7 @@ import (
 
 // Statement is a statement on one rank. It is planned (New), its operands' blocks are loaded
 // (Operands.Load), and its leaves are compiled (Compile). Compute then runs it, any number of
-// times, and opens no files and compiles nothing. The caller closes it.
+// times, and compiles nothing. The caller closes it.
 type Statement struct {
 	Planned  *Planned
 	Operands *Operands
@@ -270,9 +270,9 @@ func (k *Statement) Release(name string) {
 	}
 }
 
-// Fits reports whether the compiled leaves can read the current operands, at every rank: the widths
-// of the blocks' arrays and of converted operands are the same as before, and the positions of the
-// result are wide enough. Every rank must call it.
+// Fits reports whether the compiled leaves can read the current operands, at every rank (see
+// Code.fits): the widths of the blocks' arrays and of converted operands are the same as before,
+// and the positions of the result are wide enough. Every rank must call it.
 func (k *Statement) Fits() (bool, error) {
 	bad := []int64{0}
 	if !k.Operands.haveWidths(k.Code.leaves[0].operands) {

@@ -41,8 +41,7 @@ func (s *leaf) byArgument(args []*tcs.Tensor) (tensors []*tcs.Tensor, counts [][
 }
 
 // maxSteps is the largest number of loop steps that the leaves of a rank may take in a run, for
-// each thread of the rank. A run that needs more is refused, because it would occupy a core for
-// weeks.
+// each thread of the rank. A run that needs more, by an estimate, is refused.
 const maxSteps = 1 << 53
 
 // maxLoops is more than the number of loops that a leaf usually has. Each loop takes at most one
@@ -112,8 +111,9 @@ func (s *leaf) hasBound() bool {
 // maxHastyWork is the largest work for which a leaf is compiled with less optimization. The work is
 // the number that workOfRun estimates, for all runs together.
 //
-// A leaf does 0.2 to 1 unit of this work in a nanosecond on each thread. Full optimization takes 50
-// to 100 ms longer on one processor, and saves up to two thirds of the leaf's time.
+// In measurements, a leaf did 0.2 to 1 unit of this work in a nanosecond on each thread. Full
+// optimization took 50 to 100 ms longer on one processor, and saved up to two thirds of the leaf's
+// time.
 const maxHastyWork = 20e6
 
 // setHasty requests fast compilation with less optimization if the leaf has little work in all

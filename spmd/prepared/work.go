@@ -57,9 +57,9 @@ func (w *Work) count(c *call) {
 	}
 }
 
-// end adds to the counts the result blocks that the run of leaf s has made, in the first run only.
-// If the result shares an operand's level arrays, or existed before, only its values count as
-// written.
+// end completes the counts, in the first run only: it adds the bytes that the calls have read, and
+// the result blocks of leaf s. If the result shares an operand's level arrays, or existed before,
+// only its values count as written.
 func (w *Work) end(s *leaf, blocks ...*tcs.Tensor) {
 	if w.done {
 		return

@@ -94,7 +94,8 @@ func (j *Job) Close() {
 func (j *Job) Prepared() *prepared.Statement { return j.s.k }
 
 // Plan plans the job for the given number of ranks and block schedule. It reads the headers of the
-// inputs, and entries only if a size is unknown without them. It computes nothing.
+// inputs, and may read entries, for example if a size is unknown without them. It does not run the
+// statement.
 func (j *Job) Plan(ranks int, blocks *place.BlockSpec) error {
 	if err := j.s.open(); err != nil {
 		return err

@@ -133,7 +133,7 @@ type Storage struct {
 }
 
 // Set assigns a tensor to a name. The name's former tensor is dropped. Files are opened, and data
-// are generated, when a statement first reads the tensor.
+// are generated, when the tensor is first read.
 //
 // A tensor in memory must be the same at every rank. The program only reads its memory. While the
 // name refers to the tensor, the caller must not change its memory. Only the values may be changed,

@@ -205,10 +205,10 @@ func (p *Program) memoryOf(name string) place.Memory {
 const LoadedBy = 0
 
 // place moves a tensor to another partition. If the tensor is not loaded yet, place loads it first.
-// The function modeFor is called with the number of the tensor's modes. It returns an error if this
-// number is wrong, and otherwise the mode that is cut while the tensor is loaded. The function
-// partitionFor is called with the blocks of the loaded tensor and returns the new partition. Every
-// rank must call place.
+// The function modeFor is called with the number of the tensor's modes. It returns an error if the
+// tensor cannot be moved with this number of modes, and otherwise the mode that is cut while the
+// tensor is loaded. The function partitionFor is called with the blocks of the loaded tensor and
+// returns the new partition. Every rank must call place.
 func (p *Program) place(name string, modeFor func(order int) (int, error),
 	partitionFor func(*store.Blocks) (*partition.Partition, error)) error {
 	if err := p.usable(); err != nil {

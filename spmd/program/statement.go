@@ -80,8 +80,9 @@ type read struct {
 	gone    bool // the statement has released the blocks
 }
 
-// Prepare parses, plans and compiles a statement on tensors that have values, and moves the tensors
-// to the ranks that need them. The program closes the statement. Every rank must call it.
+// Prepare parses, plans and compiles a statement on tensors that have values, and brings the blocks
+// of its operands to the ranks that own them in its plan. The program closes the statement. Every
+// rank must call it.
 func (p *Program) Prepare(text string, how How) (*Statement, error) {
 	if err := p.usable(); err != nil {
 		return nil, err
@@ -286,9 +287,9 @@ func (s *Statement) plan(ranks int, blocks *place.BlockSpec) error {
 	return nil
 }
 
-// planHere plans the statement for the ranks of the program. It refuses the statement if it needs
-// more memory than the limit or the device has. The refusal is the same at every rank. Every rank
-// must call it.
+// planHere plans the statement for the ranks of the program. It refuses the statement if it
+// certainly needs more memory than the limit, or needs more than the device has. The refusal is the
+// same at every rank. Every rank must call it.
 func (s *Statement) planHere() error {
 	ranks := s.p.Ranks()
 	if s.job != nil {
@@ -322,8 +323,8 @@ func (o Options) Prepared(how How) prepared.Options {
 		Network: how.Network, Order: how.IntermediateOrder, Runs: how.Runs}
 }
 
-// allLoaded reports whether the program has loaded every operand of a statement. If it has, all
-// ranks know the same about the operands and find the same errors.
+// allLoaded reports whether every operand of a statement that is a tensor of the program is loaded.
+// If all operands are, all ranks know the same about the operands and find the same errors.
 func (p *Program) allLoaded(parsed *input.Statement) bool {
 	for name := range parsed.Inputs {
 		if t := p.tensors[name]; t != nil && t.held == nil {

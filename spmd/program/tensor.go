@@ -165,9 +165,8 @@ func (t *programTensor) unhold() {
 	t.held = nil
 }
 
-// keep keeps the blocks in the memory of the unit that runs leaves (a device), from one statement
-// to the next, unless the tensor is loose or its placement names the host's memory. Their values
-// change only if a statement overwrites them; other statements make blocks of their own.
+// keep keeps the blocks and the replica in the memory of the unit that runs leaves (a device), from
+// one statement to the next, unless the tensor is loose or its placement names the host's memory.
 func (t *programTensor) keep() {
 	if t.held.Loose {
 		return
@@ -219,7 +218,8 @@ func (t *programTensor) isAddedTo() bool { return t.hasValue() || t.broken != ""
 
 // sizes returns the sizes to give to a statement that writes the tensor: the declared sizes, if
 // there are any. Otherwise each mode m with asTheyWere[m] has the size of the tensor's present
-// value, and other modes have size -1. sizes returns nil if nothing is known.
+// value, and other modes have size -1. sizes returns nil if nothing is known, or if the present
+// value has another number of modes.
 func (t *programTensor) sizes(asTheyWere []bool) []int64 {
 	var dims []int64
 	switch {

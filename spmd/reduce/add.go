@@ -164,7 +164,7 @@ func below(sum, block *tcs.Tensor) values {
 
 // addAt adds the rows of a block to rows of a sum. y holds the values of the block and x the values
 // of the sum; b describes a row of each. Row i of the block is added to the row of the sum with
-// number targets[i] (see addRow). The targets all differ, so that threads need no locks.
+// number targets[i] (see addRow). These rows of the sum all differ, so that threads need no locks.
 func addAt[T number, I int32 | int64](x, y []T, targets []I, b values, threads int) {
 	parallel(int64(len(targets)), int64(len(y)), threads, func(lo, hi int64) {
 		if b.sumLen == 1 {

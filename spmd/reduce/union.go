@@ -82,7 +82,7 @@ type scratch struct {
 // levels. A source may cover less than the box. It may extend beyond the box only in dense levels.
 //
 // The memory of the arrays is counted against limit. The caller must close the pattern and the
-// maps. The error is a *tcs.MemoryError or an *ErrWidth.
+// maps. The error may be a *tcs.MemoryError or an *ErrWidth.
 func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, extra int64,
 	limit *tcs.Limit) (*Pattern, []*tcs.Tensor, error) {
 	u := &union{shape: s, deep: s.deep(), box: box, sources: sources,

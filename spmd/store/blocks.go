@@ -11,7 +11,8 @@ import (
 )
 
 // Blocks describes the blocks of one tensor: the rank that holds each block, the box of coordinates
-// that it covers, and the blocks of this rank. Everything except Own is the same at every rank.
+// that it covers, and the blocks of this rank. Everything except Own is the same at every rank;
+// only the description that nearby returns has other Owners at each rank.
 type Blocks struct {
 	Layout tensor.Layout // of the tensor; a block may have another format
 	Owners []int
@@ -64,8 +65,8 @@ func (t *Blocks) InRows(ranks int) bool {
 }
 
 // Boxed returns a description of the same tensor that has only boxes as blocks. A block that is
-// bounded by keys is replaced by views of its boxes. The caller must call release, which closes
-// these views. If no block is bounded by keys, Boxed returns t.
+// bounded by keys is replaced by views of its boxes. Unless there is an error, the caller must call
+// release, which closes these views. If no block is bounded by keys, Boxed returns t.
 func (t *Blocks) Boxed() (x *Blocks, release func(), err error) {
 	if t.From == nil {
 		return t, func() {}, nil

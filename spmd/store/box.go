@@ -69,9 +69,9 @@ func (f *frame) before(box [][2]int64, p int64) int64 {
 	return n
 }
 
-// eachRun calls yield for each run of consecutive positions that are in the box and in [a, b). x
-// are the coordinates of the run's first position, by level, valid only during the call. p is that
-// position, and n the length of the run.
+// eachRun divides the positions that are in the box and in [a, b) into runs of consecutive
+// positions, and calls yield for each run in order. x are the coordinates of the run's first
+// position, by level, valid only during the call. p is that position, and n the length of the run.
 func (f *frame) eachRun(box [][2]int64, a, b int64, yield func(x []int64, p, n int64)) {
 	if a >= b {
 		return

@@ -5,10 +5,9 @@ import (
 	"distaff/spmd/comm"
 )
 
-// maxWindow and minWindow bound the size of a window in bytes. goodWindow is the preferred size if
-// rows may be cut anywhere, because the buffers of such a window stay in a core's cache.
-// bufferMemory limits the size of all windows or messages of a rank together. Only jobs with very
-// many ranks exceed it.
+// maxWindow and minWindow bound the size in bytes that the function window returns. goodWindow is
+// the preferred size if rows may be cut anywhere. bufferMemory limits the size of all windows or
+// messages of a rank together. Jobs with very many ranks may exceed it.
 const (
 	maxWindow    = 4 << 20
 	goodWindow   = 1 << 20
@@ -16,9 +15,9 @@ const (
 	bufferMemory = 48 << 20
 )
 
-// bufferBytes returns how many bytes the buffers of each rank may occupy: bufferMemory, or half of
-// the memory that is free at the rank with the least free memory, whichever is less. Every rank
-// must call it.
+// bufferBytes returns how many bytes the buffers of each rank may occupy: bufferMemory, but under a
+// memory limit at most half of the memory that is free at the rank with the least free memory.
+// Every rank must call it.
 func bufferBytes(c comm.Comm, limit *tcs.Limit) (int64, error) {
 	return comm.AllreduceValue(c, rankBufferBytes(limit.Max() > 0, limit.Free()), comm.Min)
 }

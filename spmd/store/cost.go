@@ -22,9 +22,9 @@ type Forecast struct {
 }
 
 // Cost returns how many bytes each rank needs, besides its blocks, while Write writes the tensor to
-// a file. A rank needs memory for copies of blocks that must be sorted. It also needs buffers,
-// unless it writes its blocks directly from memory. If there are very many ranks, they may need
-// more.
+// a file. A rank needs memory for copies of blocks that must be sorted, and for buffers. Ranks that
+// write their blocks directly from memory need no buffers. If there are very many ranks, they may
+// need more.
 //
 // name is the name of the file. If it has no known format, the cost is 0, because Write refuses the
 // file. used[r] is the number of bytes that rank r uses already.
@@ -127,8 +127,7 @@ func (f *Forecast) sorting(modes []int) coo.SortCost {
 // SummaryCost returns an upper bound of the number of bytes that each rank needs, besides its
 // blocks, while Summary counts the entries of a sparse tensor. The bound is for blocks that cannot
 // simply be concatenated. A rank has two buffers for each rank that receives entries from it, and
-// two for each rank that sends entries to it. Each buffer holds one message. The memory for buffers
-// limits the size of a message.
+// two for each rank that sends entries to it. Each buffer holds one message.
 func (f *Forecast) SummaryCost() []int64 {
 	cost := make([]int64, f.Ranks)
 	if f.Blocks.isDense() {
@@ -153,8 +152,9 @@ func (f *Forecast) SummaryCost() []int64 {
 }
 
 // GatherCost returns an upper bound of the number of bytes that each rank needs, besides its
-// blocks, while Gather sends all entries to rank 0. Every other rank has two buffers, each for one
-// message. Rank 0 has two buffers for each other rank.
+// blocks, while Gather sends all entries to rank 0. The bound includes copies of blocks that must
+// be sorted, two buffers for one message each at every other rank, and as many buffers at rank 0 as
+// at all others together.
 func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Layout.Format.Order, false) }
 
 // gathering does the same as GatherCost, for entries in the order of modes. sum means that entries
@@ -194,9 +194,9 @@ func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) b
 	return false
 }
 
-// buffers returns how many bytes the buffers for a rank's windows or messages occupy. share is the
-// number of bytes of the tensor that the rank holds, and total the number that all ranks hold. free
-// is the rank's free memory in bytes.
+// buffers estimates how many bytes the buffers for a rank's windows or messages occupy. share is
+// the number of bytes of the tensor that the rank holds, and total the number that all ranks hold.
+// free is the rank's free memory in bytes.
 //
 // The rank has buffers for two windows that arrive, for one window that it assembles, and for two
 // messages to each other rank. The messages to other ranks contain only bytes of the rank's own

@@ -8,10 +8,10 @@ import (
 
 // samples is the smallest number of samples that are taken for each piece. A cut is placed between
 // samples, and so each run can shift it by at most the distance between two of the run's samples.
-// At least samplesPerRun samples of a piece are taken for each run. All runs together then shift a
-// cut by at most 1/samplesPerRun of a piece. maxSamples can reduce the number of samples, and then
-// the shift is larger. Windows use windowSamples instead of samples, because a rank has many
-// windows.
+// At least samplesPerRun samples of a piece are taken for each run. If all coordinates differ, all
+// runs together then shift a cut by at most 1/samplesPerRun of a piece. maxSamples can reduce the
+// number of samples, and then the shift is larger. Windows use windowSamples instead of samples,
+// because a rank has many windows.
 const (
 	samples       = 1024
 	windowSamples = 32
@@ -22,8 +22,8 @@ const (
 // cutPoints returns coordinates, by level, that cut the entries of all runs at all ranks into parts
 // of about equal counts. Each cut is the lower bound of a part; the first part has none. Entries
 // with equal coordinates stay together. samples is the smallest number of samples for each part,
-// unless maxSamples allows only fewer. The cuts are the same at every rank. Every rank must call
-// it.
+// unless maxSamples allows only fewer or there are fewer entries. Without entries there are no
+// cuts. The cuts are the same at every rank. Every rank must call it.
 func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]int64, error) {
 	sum := []int64{0, int64(len(runs))}
 	for _, r := range runs {
@@ -67,9 +67,9 @@ func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]i
 	return cuts, nil
 }
 
-// cutRows returns the ends of windows that have about equal numbers of entries. The ends are
-// positions of f, which contains all levels except the last. The last window ends at f.total. Every
-// rank must call it.
+// cutRows returns the ends of windows that have about equal numbers of entries, unless single rows
+// have many. The ends are positions of f, which contains all levels except the last. The last
+// window ends at f.total. Every rank must call it.
 func cutRows(c comm.Comm, runs []*run, f *frame, parts int) ([]int64, error) {
 	cuts, err := cutPoints(c, runs, len(f.modes)+1, parts, windowSamples)
 	if err != nil {

@@ -153,7 +153,7 @@ type windows struct {
 }
 
 // newWindows divides an array into windows. The array has total values of size bytes each. bytes is
-// the memory that each rank has for the buffers of its windows.
+// the memory that each rank has for the buffers of its windows and messages.
 func newWindows(total, size int64, ranks int, bytes int64) windows {
 	part := total/int64(ranks) + 1
 	return windows{total: total, step: min(max(window(bytes, ranks+3)/size, 1), part), ranks: ranks}

@@ -10,8 +10,7 @@ import (
 // memory at a time.
 //
 // A dense level also stores zeros that are not entries. If zeros is coo.DropFill, the stream omits
-// such zeros, as files do, and entries with equal coordinates are added. Every rank must call
-// Gather.
+// such zeros, and entries with equal coordinates are added. Every rank must call Gather.
 func Gather(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, cfg coo.Config,
 	write func(coo.Stream) error) error {
 	c = c.Uncounted()

@@ -71,8 +71,8 @@ func (p *pieces) count() (*coo.Joined, error) {
 }
 
 // bounded does the same as count for a format with dense levels above one compressed level. It
-// reads no entries: each entry has a coordinate of its own in the compressed level, so the number
-// of entries is enough. Every rank must call it.
+// reads only the first and the last entries of runs: each entry has a coordinate of its own in the
+// compressed level, so the number of entries is enough. Every rank must call it.
 func (p *pieces) bounded() (*coo.Joined, error) {
 	levels := len(p.exchange.t.Layout.Format.Levels)
 	// For each piece: the number of entries in this rank's runs, and the first and the last

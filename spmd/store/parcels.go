@@ -21,8 +21,8 @@ type parcels struct {
 }
 
 // exchange sends this rank's messages to the other ranks and runs the function receive at the same
-// time. receive must call p.eachWindow to assemble this rank's windows from the messages of the
-// other ranks. Every rank must call exchange.
+// time. If this rank has windows, receive must call p.eachWindow to assemble them from the messages
+// of the other ranks. Every rank must call exchange.
 func (p *parcels) exchange(receive func() error) error {
 	var senders sync.WaitGroup
 	var mu sync.Mutex

@@ -36,7 +36,7 @@ func isIncreasing[T int32 | int64](pos []T) bool {
 }
 
 // rowsBefore returns how many rows of block k have keys below bound. The block must belong to this
-// rank. The caller knows that the result is at least lower, and the search starts there.
+// rank. The caller knows that the result is at least lower.
 func (x *rows) rowsBefore(k int, lower, bound int64) int64 {
 	if !x.isListed() {
 		return max(lower, x.f.before(x.t.Boxes[k], bound))

@@ -124,8 +124,8 @@ func (x *rows) pack(q bundle, w int) {
 
 // part returns the rows of this rank's block k that belong to window w. The function computes where
 // each row ends and stores the ends in buf. If rows are listed, buf must already contain their
-// keys. Coordinates and values are not copied and stay in the block's own memory. Only if the file
-// has another width of coordinates, the converted coordinates are stored in buf.
+// keys. The values stay in the block's own memory. The coordinates do too, unless the file has
+// another width of coordinates; the converted coordinates are then stored in buf.
 func (x *rows) part(k, w int, buf rowList) (p rowList) {
 	lo, hi := x.cuts[k][w], x.cuts[k][w+1]
 	if lo == hi {

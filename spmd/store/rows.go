@@ -18,10 +18,10 @@ import (
 // mode.
 //
 // If all levels above the last are dense, every key has a row, which may be empty. Otherwise the
-// rows are listed: only keys with entries are stored, and the keys are sent along with the entries.
+// rows are listed: only keys with entries are stored, and messages of entries contain their keys.
 //
-// The keys are cut into windows with bounded numbers of entries and rows. Each rank assembles and
-// writes consecutive windows.
+// The keys are cut into windows with bounded numbers of entries. If rows are not listed, the number
+// of rows in a window is bounded, too. Each rank assembles and writes consecutive windows.
 type rows struct {
 	c     comm.Comm
 	t     *Blocks

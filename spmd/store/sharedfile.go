@@ -120,8 +120,9 @@ func (s *sharedFile) resizing(n int64, f func() error) error {
 }
 
 // write calls f, which writes this rank's spans of the file. In ordered mode it first waits for
-// this rank's turn. When write returns, the data is on disk, or rank 0 will bring it to disk when
-// rank 0 flushes the file. The second case applies to ranks on the machine of rank 0.
+// this rank's turn. When write returns without an error, the data is on disk, or rank 0 will bring
+// it to disk when rank 0 flushes the file. The second case applies to ranks on the machine of rank
+// 0.
 func (s *sharedFile) write(f func() error) error {
 	if !s.ordered {
 		if err := f(); err != nil {

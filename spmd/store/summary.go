@@ -8,7 +8,7 @@ import (
 )
 
 // Summary returns the number of entries that the whole tensor stores, and calls add with this
-// rank's values, block by block. It must not be used for padded levels, because it would count the
+// rank's values, in parts. It must not be used for padded levels, because it would count the
 // padding. Every rank must call it.
 func Summary(c comm.Comm, t *Blocks, cfg coo.Config, add func(vals []byte)) (entries int64,
 	err error) {

@@ -2,8 +2,9 @@ package store
 
 import "slices"
 
-// union merges sorted lists of distinct keys into one list and returns it. The result is one of the
-// lists itself, or is in a or b, which must both have room for the keys of all lists.
+// union merges sorted lists of distinct keys into one list and returns it. The result is nil
+// without lists, is one of the lists itself, or is in a or b, which must both have room for the
+// keys of all lists. union changes the elements of lists.
 func union(lists [][]int64, a, b []int64) []int64 {
 	for len(lists) > 1 {
 		at, n := 0, 0

@@ -166,10 +166,9 @@ func mapPages(fd int, bytes int64, freed func()) (*tcs.Memory, error) {
 	}), nil
 }
 
-// hugePages asks the system for huge pages for b, a new piece of shared memory, because few systems
-// use them for shared memory by themselves. It first writes to each huge page, because the system
-// can only replace memory that is present. If there are no huge pages, access is slower but
-// correct.
+// hugePages asks the system for huge pages for b, a new piece of shared memory. It first writes to
+// each huge page, so that the memory is present. It does nothing if b is smaller than a huge page.
+// If the system refuses, access is slower but correct.
 func hugePages(b []byte) {
 	if len(b) < hugePage {
 		return

@@ -9,8 +9,9 @@ import (
 )
 
 // Multicast starts to send t from this rank, list[0], to the other ranks of list along a binomial
-// tree over the list. The ranks must be distinct, and each must call RecvMulticast with the same
-// list and tag. The payload counts once as sent, however many receivers there are.
+// tree over the list. The ranks must be distinct, and each of the other ranks must call
+// RecvMulticast with the same list and tag. If there are receivers, the payload counts once as
+// sent.
 //
 // Messages of this rank have the given tag, and messages that other ranks forward have tag+1. The
 // messages between two ranks therefore keep their order even if the sender starts some multicasts
@@ -69,8 +70,8 @@ func Spread(c comm.Comm, t *tcs.Tensor, like Like, list []int, tag int,
 // unless there is an error, and then close the block, as for Recv. Forwarded messages do not count
 // as sent by this rank.
 //
-// A rank forwards only during this call. Ranks that receive several multicasts must therefore
-// receive them in the same order; otherwise two ranks could wait for each other.
+// A rank starts to forward only during this call. Ranks that receive several multicasts must
+// therefore receive them in the same order; otherwise two ranks could wait for each other.
 func RecvMulticast(c comm.Comm, like Like, list []int, tag int, alloc Alloc) (*tcs.Tensor, *Sending,
 	error) {
 	at := position(c, list)

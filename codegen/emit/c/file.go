@@ -38,9 +38,10 @@ const (
 	unrolled = "unrolled" // the key in file.needs that adds loopWarning
 )
 
-// lessOptimized turns off GCC optimizations whose time grows with the square of a function's
-// length. It is printed before the prelude if the prelude and the longest leaf together have more
-// than maxOptimized bytes of text. An example is a sum of dozens of sparse operands.
+// lessOptimized makes GCC optimize less, because the time of some optimizations grows with the
+// square of a function's length. It is printed before the prelude if the prelude and the longest
+// leaf together have more than maxOptimized bytes of text. An example is a sum of dozens of sparse
+// operands.
 const (
 	lessOptimized = "#pragma GCC optimize (\"O1\", \"no-dse\")\n"
 	maxOptimized  = 150_000

@@ -119,7 +119,8 @@ func (l *lineLoop) address(origin string) string {
 
 // wholeLines prints the loop over [lo, hi) as a loop over cache lines. The elements of this range
 // must fill whole lines. origin is the number of an iteration, and base is the address of the
-// element that this iteration stores. All other addresses are computed from base.
+// element that this iteration stores. The addresses of the other stored elements are computed from
+// base.
 func (l *lineLoop) wholeLines(base, origin, lo, hi string) {
 	at, lane, line := l.function.Temps.Fresh(l.v+"_line"), l.function.Temps.Fresh("lane"),
 		l.function.Temps.Fresh("line")

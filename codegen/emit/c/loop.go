@@ -58,9 +58,10 @@ func (f *cfunc) plainLoop(s *ir.For, lo, end string) {
 	f.Line("}")
 }
 
-// isTail reports whether a While loop stores the remaining entries of one operand, after a merge
-// has reached the end of the others. Usually few entries are left, so vectorizing this loop is not
-// worthwhile. The loop is printed with the macro dst_alone, which keeps GCC from vectorizing it.
+// isTail reports whether a While loop has the form of a loop that stores the remaining entries of
+// one operand, after a merge has reached the end of the others. Usually few entries are left, so
+// vectorizing this loop is not worthwhile. The loop is printed with the macro dst_alone, which
+// keeps GCC from vectorizing it.
 func isTail(s *ir.While) bool {
 	stores := false
 	for _, t := range s.Body.List {
@@ -190,9 +191,9 @@ const (
 
 // unrollFactor returns the number of copies of an unrolled loop's body. It is the requested factor,
 // but at most the number of iterations. If full unrolling is requested, it is the number of
-// iterations, or 16 if the number is unknown. It is less if GCC would need more than about a
-// second. A loop whose body always fails has the factor 1, because it has at most one iteration and
-// GCC warns if such a loop is unrolled.
+// iterations, or 16 if the number is unknown. It is less if the copies would be too many or too
+// long for GCC to compile fast. A loop whose body always fails has the factor 1, because it has at
+// most one iteration and GCC warns if such a loop is unrolled.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
 	if alwaysFails(s.Body) {

@@ -61,8 +61,8 @@ func (l *leaf) shares(b *ir.Block, piece bool) map[*ir.For]*share {
 	return all
 }
 
-// inStrips reports whether an outermost loop may run in strips. A loop that takes almost no time
-// may not. A loop with sums may not either, because strips would change the order of its sums.
+// inStrips reports whether an outermost loop may run in strips. A loop with a constant number of at
+// most maxCopies iterations, a loop with a short body and a loop with sums may not.
 func inStrips(s *ir.For, piece bool) bool {
 	if s.Kind != ir.Serial && (s.Kind != ir.Parallel || !piece) || len(s.Reduce) > 0 {
 		return false
@@ -125,8 +125,8 @@ func (f *cfunc) bound(x ir.Expr, name string, body *ir.Block) string {
 }
 
 // serialStrips prints a serial loop that runs in strips and reports progress after each strip. part
-// is the loop's share of the work. If the loop is inside a chunk of a parallel loop, it reports a
-// fraction of this share. Otherwise it reports its own progress.
+// is the loop's share of the work. If the loop is inside a chunk of a parallel loop, it reports the
+// progress of the chunk. Otherwise it reports its own progress.
 func (f *cfunc) serialStrips(s *ir.For, part *share) {
 	v := f.Variable(s.V)
 	from, end := f.bound(s.Lo, v+"_from", s.Body), f.bound(s.Hi, v+"_end", s.Body)

@@ -147,8 +147,8 @@ func (f *cfunc) assign(s *ir.Assign) {
 }
 
 // added returns the C assignment that adds x to target, a variable or an array element. In a vector
-// loop, a product is fused with the sum. In other loops it is not fused. There a sum usually waits
-// for the previous sum, and a plain addition has less latency than a fused one.
+// loop, a product is fused with the sum. Elsewhere it is not fused. In a serial loop, a sum usually
+// waits for the previous sum, and a plain addition has less latency than a fused one.
 func (f *cfunc) added(target string, x ir.Expr) string {
 	if a, b, negative, ok := factors(x); ok && f.inVectorLoop {
 		return target + " = " + f.fma(a, b, negative, target)
@@ -230,9 +230,9 @@ func (f *cfunc) fill(s *ir.Fill) {
 // filled returns the number of elements that a fill sets. ok is true only if the number is a
 // constant greater than 1.
 //
-// A constant lets the C compiler emit stores instead of a call of memset, before which all
-// registers would be saved. The compiler may not find the number by itself, for example if the
-// bounds were computed by a negation.
+// A constant lets the C compiler emit stores instead of a call of memset, before which registers
+// would be saved. The compiler may not find the number by itself, for example if the bounds were
+// computed by a negation.
 func filled(s *ir.Fill) (n int64, ok bool) {
 	b, ok := s.Hi.(*ir.Binary)
 	if !ok || b.Op != ir.Add || !ir.Same(b.X, s.Lo) {

@@ -28,8 +28,9 @@ func Source(leaves ...Leaf) string {
 }
 
 // optimize is C text with pragmas that replace compiler flags, because a program that includes the
-// library may be built without the flags. Integers wrap around. A product and a sum are not fused
-// into one operation. Floating-point arithmetic is relaxed only in ways that do not change values.
+// library may be built without the flags. A product and a sum are not fused into one operation.
+// With GCC, integers also wrap around, and floating-point arithmetic is relaxed in ways that do not
+// change values.
 const optimize = `#if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)

@@ -129,7 +129,7 @@ func Expr(d Dialect, x ir.Expr, prec int) string {
 }
 
 // narrow reports whether x is an Int64 whose printed expression has type int. Arithmetic of two
-// such expressions must first widen one expression. The literal of the smallest int does not count.
+// such expressions must first widen one expression.
 func narrow(x ir.Expr) bool {
 	switch x := x.(type) {
 	case *ir.Lit:

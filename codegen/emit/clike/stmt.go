@@ -23,7 +23,7 @@ func Comment(s string) string {
 
 // Stable reports whether a loop may evaluate its bound x before every iteration. The value of x
 // must not change in the body, and computing it must be cheap: x has no load from an array that is
-// stored to, no search, no select and no division.
+// not Const, no search, no select and no division.
 func Stable(x ir.Expr, body *ir.Block) bool {
 	assigned := Assigned(body)
 	ok := true

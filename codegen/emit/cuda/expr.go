@@ -51,9 +51,10 @@ func (k *kernel) Helper(name string, t tensor.Type) string {
 	return k.typed(name, name, t)
 }
 
-// Special prints two kinds of expressions in a special way. Integer arithmetic must wrap around,
-// but signed integers of CUDA do not. Complex numbers are structs, so casts from and to them are
-// special. The second result is false for all other expressions.
+// Special prints two kinds of expressions. Sums, differences, products and negations of some
+// integers (see isValue) must wrap around, but signed integers of CUDA do not. Casts from and to
+// complex numbers are special because complex numbers are structs. The second result is false for
+// other expressions.
 func (k *kernel) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Binary:

@@ -37,8 +37,8 @@ type Kernel struct {
 // MaxGrid is the largest number of blocks of a launch.
 const MaxGrid = 1<<31 - 1
 
-// The status word consists of a 32-bit code (an ir.FailCode, or 0 before the launch), the number of
-// coordinates as 32 bits, and the coordinates, 64 bits each.
+// The status word consists of a 32-bit code (an ir.FailCode, or 0), the number of coordinates as 32
+// bits, and the coordinates, 64 bits each.
 const (
 	StatusCount = 4 // offset of the number of coordinates
 	StatusCoord = 8 // offset of the coordinates

@@ -40,9 +40,8 @@ func (k *kernel) end(hi ir.Expr, v string, body *ir.Block) string {
 }
 
 // stable reports whether a loop may evaluate its upper bound hi before every iteration. It may not
-// if the body may change the value of hi, or if hi contains a load. A load would often be repeated:
-// in a loop with atomic additions or barriers, a compiler does not know that the loaded value stays
-// the same.
+// if clike.Stable refuses, or if hi contains a load. A load would often be repeated: in a loop with
+// atomic additions or barriers, a compiler does not know that the loaded value stays the same.
 func (k *kernel) stable(hi ir.Expr, body *ir.Block) bool {
 	ok := clike.Stable(hi, body)
 	ir.WalkExpr(hi, func(x ir.Expr) {
@@ -59,8 +58,9 @@ func (k *kernel) stable(hi ir.Expr, body *ir.Block) bool {
 const mostStatements = 4096
 
 // unrollFactor returns the number of copies of an unrolled loop's body. Normally this is the
-// requested number. If full unrolling is requested, it is the number of iterations, or 16 if the
-// number of iterations is unknown. The result is smaller if all copies together would be too large.
+// requested number, but not more than the number of iterations. If full unrolling is requested, it
+// is the number of iterations, or 16 if the number of iterations is unknown. The result is smaller
+// if all copies together would be too large.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
 	if trips, ok := clike.Trips(s); ok && (n == 0 || n > trips) {

@@ -113,9 +113,7 @@ func operator(accumulate bool) string {
 	return "="
 }
 
-// store prints a store. An atomic store that does not accumulate is printed as a plain store,
-// because the hardware writes an element in one step. Only a complex128 is written in two steps,
-// one for each of its parts.
+// store prints a store. An atomic store that does not accumulate is printed as a plain store.
 func (k *kernel) store(s *ir.Store) {
 	at := k.Array(s.A) + "[" + k.expr(s.Index, 0) + "]"
 	x := k.value(s.A, s.X)

@@ -37,8 +37,9 @@ type Package struct {
 	Types []tensor.Type
 }
 
-// Name makes a package name from any text. It keeps ASCII letters, and digits after the first
-// letter. It returns "leaf" if nothing is kept, or if the result would be main or a keyword of Go.
+// Name makes a package name from any text. It keeps ASCII letters, in lower case, and digits after
+// the first letter. It returns "leaf" if nothing is kept, or if the result would be main or a
+// keyword of Go.
 func Name(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {
@@ -54,8 +55,8 @@ func Name(text string) string {
 
 // Values compiles a second leaf for a unit whose result has its own level arrays. This leaf, the
 // numeric phase, computes new values for the level arrays of an earlier result. Values returns nil
-// if the result has no level arrays of its own, if the unit has a schedule, or if the second leaf
-// cannot be compiled with the same arguments.
+// if the result has no level arrays of its own, if the unit has a schedule, or if no such leaf with
+// the same arguments and variables can be compiled.
 func Values(u *codegen.Unit) *codegen.Unit {
 	if u.Result.Format.AllDense() || u.Result.Shares >= 0 || u.Request.Ask.Schedule != nil {
 		return nil

@@ -185,7 +185,7 @@ var inputs = map[string]input{
 // rowsOf returns n rows of a matrix with m columns. Some rows are empty, some have nearly all
 // coordinates, and most have few. Code that works on windows of 16 entries is thus tested with
 // windows that end anywhere in a row. The values have both signs and include zeros. Their sums are
-// not exact, so a test detects that values were added in another order.
+// not exact, so a test can detect that values were added in another order.
 func rowsOf(n, m int, seed uint64) (pos, crd []int32, vals []float64) {
 	r := rand.New(rand.NewPCG(seed, 13))
 	pos = []int32{0}

@@ -11,9 +11,9 @@ import (
 
 // Steps returns the variable that the loop f runs over, and the step of this variable. Normally
 // these are f's variable and 1. There is one exception, on a GPU: outer loops choose a place within
-// a tile of a split, and f, the innermost loop, goes from tile to tile. Then f runs over the
-// variable that was split, and the step is the size of a tile. The code then needs neither the
-// number of tiles nor a multiplication.
+// a tile of constant size, and f, the innermost loop, goes serially from tile to tile and is not
+// unrolled. Then f runs over the variable that was split, and the step is the size of a tile. The
+// code then needs neither the number of tiles nor a multiplication.
 func Steps(l *scope.Leaf, f *cin.Forall, c *scope.Component, s *scope.Counts) (over string,
 	step int64) {
 	r := l.Graph.MadeBy(f.Var)

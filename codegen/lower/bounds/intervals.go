@@ -45,10 +45,9 @@ func SpaceOf(e *scope.Env, c *scope.Component) scope.Interval {
 	return scope.Interval{Unit: scope.Coords, Size: -1, Whole: true, Roots: roots, Space: c.Top}
 }
 
-// counted computes the bounds lo and hi of iv and returns iv with its bounds. In a fused space the
+// counted returns iv with its bounds, and computes the bounds if iv has none. In a fused space the
 // bounds are numbers of points, and the leaf then fails at run time if there are too many points to
-// number. Most schedules do not need the bounds, because a loop over a whole space runs without
-// them. Callers therefore call counted only if they need the bounds.
+// number. A loop over a whole space runs without the bounds.
 func counted(iv scope.Interval, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	if iv.Lo != nil {

@@ -16,10 +16,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// Call replaces loops around an assignment by a call of a user's C function. It passes the range
-// of each loop variable, and the arrays that each tensor stores below the surrounding loops. The
-// function's prototype must match these arguments. want is true if the result depends on whether
-// the function adds anything.
+// Call replaces loops around an assignment by a call of a user's C function. It passes the range of
+// each loop variable, and for each tensor the arrays below the surrounding loops, or an operand's
+// value if the surrounding loops visit all its levels. The function's prototype must match these
+// arguments. want is true if the result depends on whether the function adds anything.
 func Call(f *cin.Forall, e *scope.Env, o *strategy.Extern, want bool) ir.Expr {
 	l := e.Leaf
 	n := &externNest{l: l, f: f, e: e, o: o, ranges: map[string]tree.Range{}}

@@ -16,9 +16,9 @@ import (
 // a matrix.
 const offsetThreads = 256
 
-// SpMM lowers loops around a product of matrices to a call of a GPU library. The first matrix is in
-// compressed rows, and the second one is dense, or a vector. The library requires row positions
-// that start at 0 and have the width of coordinates. If they do not, a kernel computes them first.
+// SpMM lowers loops around a product of matrices to a call of a GPU library. One matrix is in
+// compressed rows, and the other one is dense, or a vector. The library requires row positions that
+// start at 0 and have the width of coordinates. If they do not, a kernel computes them first.
 func SpMM(f *cin.Forall, e *scope.Env, o *strategy.Extern, want bool) ir.Expr {
 	l := e.Leaf
 	n := &spmmNest{nest: externNest{l: l, f: f, e: e, o: o, ranges: map[string]tree.Range{}}}

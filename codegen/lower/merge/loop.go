@@ -181,8 +181,8 @@ func (p *Loop) laneLoop(b tree.Range) ir.Expr {
 // value. emit emits the loops and returns this condition for a single iteration. Each iteration
 // must call NoteAssigned.
 //
-// If every iteration assigns a value, Collect returns always, the condition that the loops have an
-// iteration. always may be nil if this condition is not known.
+// always is the condition that the loops have an iteration, or nil if it is not known. If always is
+// not nil and every iteration assigns a value, Collect returns always.
 //
 // Normally the iterations set a flag, and the returned condition reads the flag. They set no flag
 // if the condition is known without the flag, if nobody wants the condition, or if the iterations

@@ -66,8 +66,8 @@ func visited(e *scope.Env, v string) (tree.Range, bool) {
 }
 
 // LoopsOverResult reports whether f must visit the result's next level in storage order, and
-// returns the level. This is so if f assigns to the result, the level is compressed and the
-// assembly writes in order.
+// returns the level. This is so if f assigns to the result, the level is not dense and the assembly
+// writes in order.
 func LoopsOverResult(f *cin.Forall, e *scope.Env) (level int, ok bool) {
 	l := e.Leaf
 	k := e.Res.Level

@@ -103,8 +103,7 @@ func fetchSegment(l *scope.Leaf, c *tree.Cursor, next ir.Expr, name string, far 
 
 // split emits the loop over the segment of iterator it. If loops over deeper levels prefetch rows,
 // it may emit the loop in two parts (see earlyEnd). In the first part the entry at the prefetch
-// distance always exists, so that no iteration needs a test. If the inner loops have few
-// iterations, such tests cost more than prefetching saves. emitPart emits one part, for positions
+// distance always exists, so that no iteration needs a test. emitPart emits one part, for positions
 // [lo, hi).
 func (p *Loop) split(it *Iter, emitPart func(lo, hi ir.Expr)) {
 	end, places := p.earlyEnd(it)

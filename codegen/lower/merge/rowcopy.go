@@ -17,9 +17,8 @@ const maxCopied = 256
 // two loops in p's body are around the loop along the row, so that the row is read repeatedly. Rows
 // of more than maxCopied bytes are not copied.
 //
-// The C compiler does not make such copies, for two reasons. It cannot move a load out of a loop
-// that may have no iterations. It also loads a row again for each segment that the inner loops
-// traverse.
+// The C compiler does not make such copies, because it cannot move a load out of a loop that may
+// have no iterations.
 func (p *Loop) copyRows(in *scope.Env) {
 	l := p.E.Leaf
 	if l.Spec.GPU || p.onUnits() {

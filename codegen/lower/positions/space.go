@@ -335,8 +335,8 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 // rootsRead says, for each original variable of component c, whether the statement s needs the
 // variable's coordinate. The coordinates that only the target of an assignment needs do not count.
 // s needs the variables of all its accesses, except for the access with the given key, because the
-// values of this access are found by position. If a division of integers in s can fail, s needs all
-// variables, because the error message shows their values.
+// values of this access are found by position. If s divides integers, s needs all variables,
+// because the error message shows their values.
 func rootsRead(l *scope.Leaf, s cin.Stmt, c *scope.Component, key string) []bool {
 	reads := make([]bool, len(c.Roots))
 	divides := false
@@ -361,8 +361,8 @@ const maxUnrolledPlaces = 64
 
 // unrolls reports whether the loop f over interval iv is unrolled completely, with one copy of the
 // body for each place of w. The interval must be the whole tile, and the tile must be small
-// (maxUnrolledPlaces). In addition, either the schedule unrolls f, or the consumer has a copy of
-// its body for each place, and each copy needs a constant place.
+// (maxUnrolledPlaces). In addition, either the schedule unrolls f completely, or the schedule does
+// not unroll f and the consumer has a copy of its body for each place.
 func (w *positionSpace) unrolls(f *cin.Forall, iv scope.Interval) bool {
 	all := f.Unroll == cin.AllIterations || f.Unroll >= w.len || f.Unroll == 0 && w.each
 	return all && w.len <= maxUnrolledPlaces && iv.Lo == w.lo && iv.Hi == w.hi

@@ -14,8 +14,8 @@ import (
 // loop of a consumer that reads a workspace by position and only sums. There are two forms (source
 // 004, figure 2-2). If the target of the sum is a temporary without variables of the component, the
 // loop sums all values into it. If the target is the result, and the strategy says so, the loop
-// keeps a sum of the current row, and adds the sum to the result when the row ends. Sum returns
-// false if a loop over rows is needed instead.
+// keeps a sum of the current row, and adds the sum to the result when the row ends. If Sum cannot
+// lower f, it emits nothing and returns false.
 func Sum(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	c := o.Of
 	l := e.Leaf
@@ -44,8 +44,8 @@ func Sum(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	return true
 }
 
-// valuedAtAll reports whether assignment a has a value at every stored entry of the access with the
-// given key. This is so if all other operands that a reads are dense.
+// valuedAtAll reports whether all operands that assignment a reads, except the access with the
+// given key, are dense tensors. Then a has a value at every stored entry of this access.
 func valuedAtAll(a *cin.Assign, key string, e *scope.Env) bool {
 	all := true
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
@@ -144,10 +144,10 @@ func (w *rowWalk) inRow(need func(d int) bool) *scope.Env {
 // before the interval does. The rows of an interval belong to it alone, except for the first and
 // the last row, which may continue in other intervals. If other threads may add only to the first
 // and the last row (units.OwnsRows), the additions of the other rows are not atomic. On a CPU, the
-// code tests at run time whether a row is entirely inside the interval.
+// code then tests at run time whether a row is entirely inside the interval.
 //
-// On a GPU, the code tests at run time whether the row is the first row of the interval. A row is
-// the first one if no other row of the interval has ended yet. The last row is added after the
+// On a GPU, the code then tests at run time whether the row is the first row of the interval. A row
+// is the first one if no other row of the interval has ended yet. The last row is added after the
 // loop, where the threads of a warp can run together. If all of them do, and have parts of the same
 // long row, they first add up these parts.
 func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) {

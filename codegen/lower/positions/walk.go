@@ -52,9 +52,9 @@ type walk struct {
 	loop *merge.Loop
 }
 
-// Walk lowers f as a walk over rows, if values exist only at the positions of an interval. The row
-// of the first position is searched for once. The walk ends at the first row that begins after the
-// interval.
+// Walk lowers f as a walk over rows, if values exist only at the positions of an interval. Walk
+// searches for the row of the first position, unless FindRows has found it. Rows that begin after
+// the interval are not visited.
 func Walk(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
 	w := &walk{o: o, at: o.At, loop: &merge.Loop{F: f, E: e, Want: want}}
 	return w.loop.Collect(nil, func() ir.Expr {

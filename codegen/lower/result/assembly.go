@@ -32,10 +32,11 @@ import (
 // strategy.Assembly. It is chosen once: loops and assignments only call its methods.
 //
 // There are two groups of implementations. With random access (dense, shared pattern, mapped),
-// values may be written in any order, because a value's position is computed or is the position of
-// an operand's entry. With ordered access (fixed pattern, append, two passes), the coordinates of
-// the result's compressed levels are visited in storage order within a chunk, each coordinate once
-// in each pass. Summing.Sum is an exception. An Assembly of this group also implements ordered.
+// values may be written in any order, because a value's position is computed, or is found from the
+// position of an operand's entry. With ordered access (fixed pattern, append, two passes), the
+// coordinates of the result's compressed levels are visited in storage order within a chunk, each
+// coordinate once in each pass. Summing.Sum is an exception. An Assembly of this group also
+// implements ordered.
 type Assembly interface {
 	// Whole emits the code that makes the result. run lowers the statement, and may be called
 	// twice. parallel is true if loops on threads make the result in chunks.

@@ -16,13 +16,14 @@ import (
 // the values. Such a leaf is called a numeric phase.
 //
 // The leaf visits the coordinates that it would otherwise append, in the same order. It finds the
-// position of each coordinate by moving forward along the row of the result. It fails if the row
-// does not have the coordinate. Positions are visited in ascending order, so a single count says
-// which values have been written. Values that are skipped are set to 0.
+// position of each coordinate by moving forward along the row of the result. It fails if it must
+// write a value at a coordinate that the row does not have. Positions are visited in ascending
+// order, so a single count says which values have been written. Values that are skipped are set to
+// 0.
 //
-// Two forms are lowered in another way. A sum of the entries of several rows walks the result's row
-// and looks up each of the operands' rows (mergeRows). A sum that another leaf would collect in a
-// workspace is computed in the result (sums.go), so no list of coordinates is made and nothing is
+// Two forms may be lowered in another way. A sum of the entries of several rows walks the result's
+// row and looks up each of the operands' rows (mergeRows). A sum that another leaf would collect in
+// a workspace is computed in the result (sums.go), so no list of coordinates is made and nothing is
 // sorted.
 type fixedResult struct {
 	out *scope.Result
@@ -109,8 +110,8 @@ func (a *fixedResult) inRow(r, c ir.Expr) ir.Expr {
 }
 
 // positions returns the range of positions of level 0 that chunk c writes. s is the range of the
-// chunk's coordinates. The first chunk also gets the positions whose coordinates come before its
-// range, and the last chunk gets those after its range.
+// chunk's coordinates. If level 0 is compressed, the first chunk also gets the positions whose
+// coordinates come before its range, and the last chunk gets the positions after its range.
 func (a *fixedResult) positions(s tree.Range, c *ir.Var, chunks ir.Expr) (lo, hi ir.Expr) {
 	l := a.out.Leaf
 	if a.out.Op.Kind(0).CanLocate() {
@@ -260,7 +261,8 @@ func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 // Store emits code that stores the value x. If the code has a current row of the last compressed
 // level, it finds the current coordinate in the row and stores the value at the coordinate's
 // position. An absent value is not stored there. Otherwise the code stores the value at the
-// position of the result's cursor.
+// position of the result's cursor, unless the last level is compressed and the value is always
+// absent.
 func (a *fixedResult) Store(x scope.Value, e *scope.Env) {
 	l := a.out.Leaf
 	switch {
@@ -290,11 +292,11 @@ func (a *fixedResult) enterAbove(v string, body merge.LowersBody, in *scope.Env,
 	return body(in, false)
 }
 
-// writeBlock lowers body for one coordinate of the last compressed level. Each position of this
-// level has a block of values below it. If the result lacks the coordinate, the leaf runs a second
-// copy of the body without its stores, and fails if this copy would write something. If the body
-// always writes something, there is no second copy, and the leaf fails directly. The returned
-// condition is the constant false if the body never writes anything.
+// writeBlock lowers body for one coordinate of the last compressed level. If the result lacks the
+// coordinate, the leaf runs a second copy of the body that does not store to the result, and fails
+// if this copy would write something. If the body always writes something, there is no second copy,
+// and the leaf fails directly. The returned condition is the constant false if the body never
+// writes anything.
 func (a *fixedResult) writeBlock(v string, body merge.LowersBody, in *scope.Env,
 	end ir.Expr) ir.Expr {
 	l := a.out.Leaf
@@ -360,9 +362,9 @@ func (a *fixedResult) mergeRows(p *merge.Loop, end ir.Expr) bool {
 }
 
 // followsResult reports whether the body of the loop is a sum that can be computed at each
-// coordinate of the result, even if operands are absent there (see merge.Loop.CanPredicateTerms). A
-// sum of integers must not have a division, because the leaf could then divide by zero where an
-// operand is absent.
+// coordinate of the result, even if operands are absent there (see merge.Loop.CanPredicateTerms).
+// The sum must not be complex. A sum of integers must not have a division, because the leaf could
+// then divide by zero where an operand is absent.
 func followsResult(p *merge.Loop, its []*merge.Iter) bool {
 	t := p.E.Leaf.Spec.Compute
 	if s, ok := p.F.Body.(*cin.Assign); !ok || !t.IsFloat() && (!t.IsInt() ||
@@ -379,8 +381,8 @@ func followsResult(p *merge.Loop, its []*merge.Iter) bool {
 
 // walkRow emits a loop over the coordinates of one row of the result, which ends at position end.
 // At each coordinate, each operand's row that has this coordinate advances to its next entry. An
-// operand's row that is at its last entry stays there, because that entry's coordinate does not
-// occur again. So no load and no branch depends on the end of an operand's row.
+// operand's row that is at its last entry stays there, so no load and no branch depends on the end
+// of an operand's row. That entry's coordinate does not occur again.
 //
 // After the loop, the code compares the number of entries that were found with the number of
 // entries in each operand's row. If fewer were found, the result's row lacks a coordinate, and the

@@ -14,7 +14,7 @@ import (
 // something. A parent is a position of the level above. When the loop over its coordinates ends,
 // the parent is closed: its pos entry becomes the count. Parents are visited in ascending order. If
 // the level above is dense, some parents may be skipped. They are closed together with the next
-// visited parent.
+// visited parent, or at the end.
 //
 // Once the loops have passed a coordinate, no value can be written or added at this coordinate.
 type growing struct {
@@ -49,10 +49,11 @@ func (a *growing) Store(x scope.Value, e *scope.Env) {
 	a.out.Leaf.B.Store(a.out.Values, e.Res.Pos, ir.Convert(a.out.Values.Elem, a.out.Leaf.Masked(x)))
 }
 
-// loop emits the loops of p, which append each visited coordinate to level k of the result. The
-// code after the loops writes to the pos array where the appended coordinates end, unless another
-// chunk continues the row. The code before the loops writes the pos entries of skipped parents. If
-// want is true, loop returns the condition that the loops appended a coordinate.
+// loop emits the loops of p, which append to level k of the result each coordinate at which the
+// body assigns something. The code after the loops writes to the pos array where the appended
+// coordinates end, unless another chunk continues the row. The code before the loops writes the pos
+// entries of skipped parents. If want is true, loop returns the condition that the loops appended a
+// coordinate.
 func (a *growing) loop(p *merge.Loop, k int) ir.Expr {
 	l, lev, body, want := a.out.Leaf, &a.levels[k], p.Body, p.Want
 	next := ir.Plus(p.E.Res.Pos, ir.Int(1))
@@ -91,9 +92,9 @@ func closePos(l *scope.Leaf, lev *growingLevel, end ir.Expr) {
 		func(q *ir.Var) { l.B.Store(lev.pos, q, lev.count) })
 }
 
-// appendOne lowers the body for one coordinate of v, the variable of compressed level k. The loop
-// has already reserved capacity for the coordinate itself. If a block of dense levels follows, its
-// capacity is reserved here: a test for each block costs little, because blocks are large.
+// appendOne lowers the body for one coordinate of v, the variable of compressed level k. The
+// capacity for the coordinate itself is already sufficient. If dense levels follow, and the arrays
+// grow, capacity for them is reserved here.
 func (a *growing) appendOne(v string, body merge.LowersBody, in *scope.Env, k int) ir.Expr {
 	l, lev := a.out.Leaf, &a.levels[k]
 	some := ir.Expr(ir.Truth(false))

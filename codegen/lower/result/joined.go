@@ -10,9 +10,9 @@ import (
 )
 
 // joinedChunks joins the pieces of an appended result in order. Each chunk of a loop over the
-// result's level 0 makes a piece. The piece is copied to its place directly after it is made
-// (ordered.go), or when the last piece has been made. Each chunk has a slot, which stores
-// its counts, and its arrays until they are copied.
+// result's level 0 makes a piece. If there are several pieces, each is copied to its place directly
+// after it is made (ordered.go), or when the last piece has been made. Each chunk has a slot, which
+// stores its counts, and its arrays until they are copied.
 type joinedChunks struct {
 	a     *appendResult
 	slots ir.Expr

@@ -51,7 +51,7 @@ func ClearBefore(how Assembly, s cin.Stmt, e *scope.Env) {
 
 // ClearAbsent emits code that sets values of the result to 0 where the statement computes none.
 // They are the values below the current place of the loops, e. It emits nothing if the result does
-// not share an operand's pattern, and so has no positions for these values.
+// not share an operand's pattern.
 func ClearAbsent(how Assembly, e *scope.Env) {
 	l := e.Leaf
 	var shared *sharedResult
@@ -84,7 +84,7 @@ func ClearAbsent(how Assembly, e *scope.Env) {
 // result must be set to 0 before all loops.
 //
 // This can happen if a dense workspace is filled inside loops that the schedule derived. The
-// workspace is then empty for some tiles. absentInTiles returns true if the schedule has made
+// workspace may then be empty for some tiles. absentInTiles returns true if the schedule has made
 // variables, and the consumer of a dense workspace has a loop over a variable of the result's
 // levels down to the last compressed one, or over a variable derived from one of these variables.
 func absentInTiles(l *scope.Leaf, s cin.Stmt) (found bool) {

@@ -16,9 +16,9 @@ import (
 // twoPassResult builds the result in memory of the exact size (assemble(T, Insert)). The chunks of
 // a loop run twice. In the first pass they only count the coordinates of each compressed level. The
 // prefix sums of the counts give each chunk its place in every level, where it writes in the second
-// pass. No memory grows and nothing is copied, but the pattern is computed twice, together with
-// everything that it depends on, such as workspaces. All chunks of the second pass write directly
-// to the arrays of the whole result.
+// pass. The arrays of the result do not grow and are not copied, but the pattern is computed twice,
+// together with everything that it depends on, such as workspaces. All chunks of the second pass
+// write directly to the arrays of the whole result.
 type twoPassResult struct {
 	growing
 	// rows, on a GPU, has the chunks of the current pass.
@@ -329,9 +329,9 @@ func rowsOf(how Assembly, f *cin.Forall) *twoPassResult {
 	return a
 }
 
-// loop emits the loops of p, which append each visited coordinate to level k of the result. On a
-// GPU, each coordinate of level 0 is a chunk of its own. loop returns the condition that the loops
-// assigned a value.
+// loop emits the loops of p, which append coordinates to level k of the result. On a GPU, each
+// coordinate of level 0 is a chunk of its own. loop returns the condition that the loops assigned a
+// value.
 func (a *twoPassResult) loop(p *merge.Loop, k int) ir.Expr {
 	if k > 0 || a.rows == nil {
 		return a.growing.loop(p, k)
@@ -345,8 +345,8 @@ func (a *twoPassResult) loop(p *merge.Loop, k int) ir.Expr {
 
 // closeRows emits code that fills the pos array of the first compressed level: each element gets
 // the end of its row. It does so only if several dense levels are above this level, because the
-// loops may then skip some of a row's positions. Rows that are not empty write their elements of
-// the array again later.
+// loops may then skip some of a row's positions. The loops of the second pass write the elements of
+// the rows that they visit again.
 func (t *passes) closeRows() {
 	p, l := &t.levels[0], t.a.out.Leaf
 	if p.level < 2 {

@@ -13,10 +13,10 @@ type Named func(a *ir.Array) string
 
 // Gemm replaces nested loops around a product with one matrix product. The loops are the last
 // statement of b, and count is their number. Gemm looks only at the code, so it need not know how
-// operands are stored. If adjacent is true, each matrix must have neighbours in a row or in a
-// column adjacent in memory. nonEmpty is the condition that every loop has at least one iteration,
-// so that the loops add a value. If the code has another form, reason names the part that is not a
-// matrix product. Otherwise reason is "".
+// operands are stored. If adjacent is true, the matrix product must also meet the condition of
+// ir.Gemm.SideBySide. nonEmpty is the condition that every loop has at least one iteration, so that
+// the loops add a value. If the code has another form, reason names the part that is not a matrix
+// product. Otherwise reason is "".
 func Gemm(b *ir.Block, count int, adjacent bool, named Named) (nonEmpty ir.Expr, reason string) {
 	defer func() {
 		switch r := recover().(type) {

@@ -4,8 +4,8 @@ import "distaff/codegen/ir"
 
 // Strip removes the statements that write to the given arrays, unless they also set a variable. It
 // then removes everything that was computed only for the arrays: variables that nothing reads, and
-// statements without content. The code of a pass that writes thus becomes the code of a pass that
-// only counts.
+// statements without content. For example, the code of a pass that writes becomes the code of a
+// pass that only counts.
 func Strip(b *ir.Block, arrays map[*ir.Array]bool) {
 	Filter(b, func(s ir.Stmt) bool {
 		r := ir.RowOf(s)

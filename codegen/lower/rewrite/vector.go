@@ -18,11 +18,11 @@ type Lanes struct {
 // Vectorize marks innermost loops of b as Vector. It returns the variables of the loops that gather
 // in lanes.
 //
-//   - A loop along contiguous memory is marked if its body does only three things: it declares
+//   - A loop along contiguous memory is marked only if its body does only three things: it declares
 //     values, adds to scalars from outside, which are then reduced, and stores to consecutive
 //     places. Every load must be from one place or from consecutive places. If the loop is a loop
 //     of the statement, o.Asked must accept its variable.
-//   - A loop over a segment of a sparse level is marked if it only sums gathered values and is in
+//   - A loop over a segment of a sparse level is marked only if it sums gathered values and is in
 //     o.Segments.
 //
 // A marked loop is Nontemporal if its body has one store, the store is in o.Once, and the body sums

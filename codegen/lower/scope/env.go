@@ -169,7 +169,8 @@ func (e *Env) Bind(s cin.Stmt, v string, c ir.Expr, cursors map[string]*tree.Cur
 }
 
 // EnterAll moves the cursors of all accesses in s down to the first level whose variable is not
-// bound. It loads the value of each access that has passed all its levels, unless it is absent.
+// bound. It loads the value of each access that has passed all its levels, unless the value is
+// known to be absent.
 func (e *Env) EnterAll(s cin.Stmt) {
 
 	cin.Accesses(s, func(a *cin.Access) {

@@ -18,9 +18,8 @@ func (m *Maker) newArrays(name string) Arrays {
 }
 
 // RoomFor returns the arrays of the workspace with the given name. If operand is not "", the arrays
-// are allocated with room for all entries of this operand. They are then never moved while entries
-// are added, and a leaf that runs again can reuse memory of the same size. If operand is "", the
-// arrays start small and grow.
+// are allocated with room for all entries of this operand. If operand is "", the arrays start small
+// and grow.
 func (m *Maker) RoomFor(name, operand string) Arrays {
 	s := m.newArrays(name)
 	if operand != "" {

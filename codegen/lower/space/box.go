@@ -28,9 +28,7 @@ func (b Box) spaces(m int) ir.Expr {
 }
 
 // Places returns the number of places. The product of sizes that are not all constants in the leaf
-// may overflow. The number is then emit.MaxPoints, for which an allocation fails. This can
-// happen although a box is used only if it is small, because a leaf may be called with other sizes
-// than the sizes that it was compiled for.
+// may overflow. The number is then emit.MaxPoints, for which an allocation fails.
 func (b Box) Places() ir.Expr {
 	n, constants := ir.Expr(ir.Int(1)), ir.Expr(ir.Int(1))
 	for m := range b.Lo {

@@ -102,8 +102,8 @@ type blockRows struct {
 
 // FindBlockRows emits a loop before f that finds the first row of each block and stores it. The
 // warps or threads of a block then search for their rows only among the rows of this block.
-// FindBlockRows returns nil, and emits no loop, if no search becomes shorter. It also does so if
-// the positions belong to only some of the fused variables.
+// FindBlockRows returns nil, and emits no loop, if no search becomes shorter, if the positions
+// belong to only some of the fused variables, or if they may be absent.
 func FindBlockRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) *blockRows {
 	c := o.Of
 	l := e.Leaf

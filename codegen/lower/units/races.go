@@ -56,7 +56,7 @@ func StoredOnce(e *scope.Env, c *scope.Component, op *tree.Operand, first, n int
 // OwnsRows reports whether only one thread adds to a row that is entirely inside one interval of
 // positions. Two conditions are needed. First, threads can race only because they work on different
 // intervals of component c. Second, each row is stored once and has its own elements in the result.
-// If additions are not atomic, OwnsRows returns false.
+// If additions are not atomic, or if they are to a private copy, OwnsRows returns false.
 func OwnsRows(e *scope.Env, c *scope.Component, op *tree.Operand, k int) bool {
 	if !e.Atomic || e.Racing != c || e.Private != nil {
 		return false
@@ -180,8 +180,8 @@ func SumsSingleValue(f *cin.Forall, e *scope.Env) bool {
 }
 
 // addsOnGPU reports whether iterations of f add atomically if several of them may add to the same
-// element. f runs on a unit of a GPU. If the command of f says IgnoreRaces, the loops inside f
-// decide. If no loop decides, the user guarantees that no two iterations add to the same element.
+// element. f runs on a unit of a GPU. The result is false if the command of f says NoRaces, or if
+// it says IgnoreRaces and no loop inside f says how to add.
 func addsOnGPU(l *scope.Leaf, f *cin.Forall) bool {
 	if f.Race == cin.NoRaces || f.Race == cin.IgnoreRaces && !decidesRaces(l, f.Body) {
 		return false

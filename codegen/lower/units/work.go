@@ -26,7 +26,7 @@ func (w *Work) Chunk(v string, c ir.Expr) tree.Range {
 // Work divides a variable's range into pieces of about equal work. The work of a piece is its
 // number of rows plus the number of its entries in one operand, the driver: the largest operand
 // that the loop walks. If the driver has every row (for example because its first level is dense),
-// entries of other operands that have every row are added.
+// entries of other operands that have every row are added. If there is no driver, only rows count.
 type Work struct {
 	L      *scope.Leaf
 	f      *cin.Forall

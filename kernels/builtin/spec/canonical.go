@@ -23,9 +23,7 @@ type Names struct{ Tensors, Vars map[string]string }
 // i0, i1, ..., in the order of their first use in the statement. The leaf becomes "leaf".
 //
 // The fixed sizes keep one fact about the request: whether a tensor has positions or coordinates of
-// 8 bytes.
-// The code that the compiler chooses for the fixed sizes is correct for all sizes, although not
-// always the fastest.
+// 8 bytes. The code for the fixed sizes is correct for all sizes, although not always the fastest.
 func Canonical(r codegen.Request) (codegen.Request, Names) {
 	n := Names{map[string]string{}, map[string]string{}}
 	c := r

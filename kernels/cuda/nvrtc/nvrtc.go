@@ -88,8 +88,8 @@ func (e *Error) Error() string {
 // architecture (a cubin), and "compute_90" makes PTX for this and all later architectures, with a
 // zero byte at its end. cuModuleLoadData accepts both. log holds the compiler's warnings. The
 // options follow --gpu-architecture on the compiler's command line. If NVRTC has an internal error,
-// Compile compiles the file again with less optimization and says so in log. The error is an
-// *Error.
+// Compile compiles the file again with less optimization and, if that works, says so in log. The
+// error is an *Error.
 func (c *Compiler) Compile(source, arch string, options ...string) (image []byte, log string,
 	err error) {
 	image, log, err = c.compile(source, arch, options)

@@ -378,8 +378,8 @@ func goroutines(c comm.Comm) error {
 }
 
 // Large sends one message of n bytes from each even rank to the next rank, and then broadcasts a
-// buffer of n bytes. If n is a multiple of 8, it also sums buffers of n bytes. It needs about 3n
-// bytes of memory at each rank.
+// buffer of n bytes. If n is a multiple of 8, it also sums buffers of n bytes. It needs at most
+// about 3n bytes of memory at each rank.
 func Large(c comm.Comm, n int64) error {
 	b, free := mapped(int(n))
 	defer free()

@@ -21,7 +21,7 @@ type Failure struct {
 type failing struct{ n int }
 
 // Failures returns the jobs that must fail. In the jobs that are Stuck, ranks wait for messages
-// that never come. In each other job at least one rank fails.
+// that no rank sends or receives. In each other job at least one rank fails.
 func Failures() []Failure {
 	last := func(c comm.Comm) bool { return c.Rank() == c.Size()-1 }
 	never := func(c comm.Comm) error {

@@ -37,10 +37,11 @@ type Options struct {
 }
 
 // Run runs f as ranks 0 to n-1 and waits until all ranks have ended. The first failure, an error or
-// a panic, cancels the other ranks and is returned as a *comm.RankError. A *comm.AgreedError, which
-// all ranks must return, cancels none and is returned as it is. A deadlock is returned as a
-// *comm.StuckError. If ctx is cancelled, its cause is returned. All goroutines that Run started
-// have ended when it returns. A message that was sent but never received is an error.
+// a panic, cancels the other ranks and is returned as a *comm.RankError (see comm.Failure). A
+// *comm.AgreedError, which all ranks must return, cancels none and is returned as it is. A deadlock
+// is returned as a *comm.StuckError. If ctx is cancelled, its cause is returned. All goroutines
+// that Run started have ended when it returns. A message that was sent but never received is an
+// error.
 func Run(ctx context.Context, n int, f func(comm.Comm) error) error {
 	return RunWith(ctx, n, Options{}, f)
 }

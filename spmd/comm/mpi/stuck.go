@@ -47,7 +47,7 @@ func (m *monitor) watchStuck() {
 // judge decides at rank 0 whether the job is stuck, and makes the job fail if it is. The job is
 // stuck if all ranks have recently reported a long wait, in three intervals in a row, and not all
 // have finished. judge is called once in each interval. now is the current time, and long says that
-// rank 0 itself has waited long. If rank 0 but not all ranks wait long, judge prints a note after
+// rank 0 itself has waited long. If rank 0 but not all ranks wait long, judge prints one note after
 // some time.
 func (m *monitor) judge(now time.Time, interval time.Duration, long bool) {
 	for r, s := range m.reports {

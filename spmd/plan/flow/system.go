@@ -99,8 +99,9 @@ func (st *step) add(e int, eq equation) {
 }
 
 // determinedFirst returns the loops in the list unknowns in an order that shortens the search for
-// solutions. If an equation determines the value of a loop, the loop comes before loops whose
-// values must be tried one by one. known[i] says that the value of loop i is given.
+// solutions. The next loop is the first one whose value an equation determines from the loops
+// before. If there is none, it is the first loop that is left. known[i] says that the value of loop
+// i is given.
 func determinedFirst(eqs []equation, known []bool, unknowns []int) []int {
 	known, left := slices.Clone(known), slices.Clone(unknowns)
 	order := make([]int, 0, len(unknowns))

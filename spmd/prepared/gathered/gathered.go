@@ -19,7 +19,7 @@ import (
 )
 
 // wholeShare is a fraction in quarters. If a rank reads at least this fraction of an operand's
-// rows, it gathers all rows, because packing single rows would cost more than it saves.
+// rows, it gathers all rows.
 const wholeShare = 3
 
 // Query asks about the gathered operands of a statement.
@@ -37,10 +37,10 @@ type Held struct {
 }
 
 // Rows returns the rows of a gathered operand that this rank's steps read. A row is a coordinate of
-// the operand's outermost stored mode. The rows are known if sparse operands multiply the gathered
-// operand, and this rank owns all blocks of the sparse operands that its steps read. The
-// coordinates in these blocks are then the rows. If the rows are not known, or if they are most of
-// all rows, the function returns all rows.
+// the operand's outermost stored mode. The rows are known if, in each term that reads the gathered
+// operand, another operand determines them (see coordLevel), and this rank owns all blocks of these
+// operands that its steps read. The coordinates in these blocks are then the rows. If the rows are
+// not known, or if they are most of all rows (see wholeShare), the function returns all rows.
 func (q *Query) Rows(h *Held, operand int) exec.Rows {
 	o := &q.Problem.Operands[operand]
 	mode := q.Formats[o.Tensor].Order[0]
@@ -137,9 +137,9 @@ func (q *Query) accessRange(h *Held, v string, full [2]int64) [2]int64 {
 }
 
 // boundingLevels returns levels of operands that bound v: every loop over v in a leaf visits only
-// coordinates of these levels. It returns nil if a loop may visit others. This may be the loop of a
-// term that no level bounds, the loop of a workspace or counter, or a loop over a dense level of an
-// operand's copy.
+// coordinates of these levels. It returns nil if a loop may visit others. Examples are the loop of
+// a term that no level bounds, the loop of a workspace or counter, or a loop over a dense level of
+// an operand's copy.
 func (q *Query) boundingLevels(v string) (list []coordLevel) {
 	if q.mayVisitUnstored() || q.hasWorkspaceOver(v) {
 		return nil
@@ -211,8 +211,9 @@ func (q *Query) mayVisitUnstored() bool {
 
 // Drivers returns the indices of the operands that determine which rows of a gathered operand are
 // needed. The coordinates of the operands in drivers are the numbers of the rows that are read. The
-// coordinates of the operands in bounding bound the rows that must be in memory. A list is nil if
-// all rows are needed. Drivers must be called after Units.
+// coordinates of the operands in bounding bound the rows that must be in memory. drivers is nil if
+// all rows are needed, and bounding is nil if all rows must be in memory. Drivers must be called
+// after Units.
 func (q *Query) Drivers(operand int) (drivers, bounding []int) {
 	o := &q.Problem.Operands[operand]
 	mode := q.Formats[o.Tensor].Order[0]
