@@ -18,7 +18,8 @@ type gpuDefault struct {
 	made *compilation
 }
 
-// chooseGPU compiles a request without a schedule by the first form that no pass refuses.
+// chooseGPU compiles a request that has no schedule. It tries the default forms in order, and
+// chooses the first form that all passes accept.
 func chooseGPU(r Request) (*gpuDefault, error) {
 	if r.Ask.FixedPattern {
 		return nil, gpu.NoDefault("values alone are computed on a CPU")

@@ -92,12 +92,12 @@ func (s statement) result() Result {
 // widths returns the widths in bytes of the elements of the result's pos and crd arrays, by level.
 // If the request has widths, it returns these; otherwise it chooses the smallest safe ones.
 //
-// 4 bytes are safe only if no call of the leaf can produce a larger position or coordinate,
-// because leaves do not check this. A coordinate is less than the size of its variable. The
-// positions of a level are distinct coordinates of the variables of this level and the levels
-// above. So their number is at most the product of these variables' sizes. It is also at most the
-// number of coordinates that the terms may assign (see entries). An element of a pos array is such
-// a number.
+// 4 bytes are safe only if no call of the leaf can produce a larger position or coordinate, because
+// leaves do not check this. A coordinate is less than the size of its variable. An element of a pos
+// array is at most the number of positions of its level. Each position has a different combination
+// of coordinates of the variables of this level and the levels above. The number of positions is
+// therefore at most the product of the sizes of these variables. The number of positions is also at
+// most the number of coordinates that the terms may assign (see entries).
 func (s statement) widths(f tensor.Format) (pos, crd []uint8) {
 	if t := s.left(); t.PosWidth != nil {
 		return t.PosWidth, t.CrdWidth

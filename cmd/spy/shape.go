@@ -21,9 +21,9 @@ func extents(size [2]int64, longest int) (sides [2]int, proportional bool) {
 	return sides, proportional
 }
 
-// width returns the number of coordinates that a bin covers in each mode. size is the size of the
-// tensor. longest is the largest number of bins on the longer side of the view. In a proportional
-// view, the bins are equally wide in both modes.
+// width returns the number of coordinates that a bin covers in each mode. size has the sizes of the
+// view's two modes. longest is the largest number of bins on the longer side of the view. In a
+// proportional view, the bins are equally wide in both modes.
 func width(size [2]int64, longest int) [2]int64 {
 	sides, proportional := extents(size, longest)
 	var w [2]int64

@@ -209,9 +209,9 @@ func sumsRows(f *analysis.Facts, a *cin.Assign, t *cin.Access) bool {
 	return ok
 }
 
-// plainLevels checks the levels of op, beginning with the level number first. It reports whether
-// the segments of each level follow each other without gaps. Each segment must also belong to
-// exactly one position of the level above.
+// plainLevels reports whether the levels of op from number first on have a plain form: no level may
+// store a coordinate twice in a segment, and each level below the first must be dense or have a
+// position array.
 func plainLevels(op *analysis.Tensor, first int) bool {
 	for k := first; k < op.Order(); k++ {
 		caps := op.Kind(k)

@@ -14,16 +14,16 @@ import (
 // maxArray is the largest number of places of an array that a schedule may ask for.
 const maxArray = 1 << 40
 
-// FitsPlaces lets a workspace have a place for every coordinate only if it has at most MaxPlaces
-// places. If the operands' number of entries is unknown, a workspace with one variable has no
-// further limit, and a workspace with several variables may not have places. Otherwise one of these
-// limits must also hold:
+// FitsPlaces lets a workspace have a place for every coordinate only if the number of places is at
+// most MaxPlaces. If the operands' number of entries is unknown, this suffices for a workspace with
+// one variable, and a workspace with several variables may not have places. If the number of
+// entries is known, the number of places must also be within one of these limits:
 //
-//   - It has at most smallPlaces places.
-//   - It has at most placesRatio places per entry of the workspace.
-//   - It has at most placesRatio places per entry of the operands. If the workspace has several
-//     variables, it may have only one place per entry of the operands. The reason is that each
-//     chunk of the outer loop clears the marks of all places.
+//   - smallPlaces
+//   - placesRatio places per entry of the workspace
+//   - placesRatio places per entry of the operands, if the workspace has one variable
+//   - one place per entry of the operands, if the workspace has several variables. This limit is
+//     smaller because each chunk of the outer loop clears the marks of all places.
 const (
 	MaxPlaces   = 1 << 24
 	smallPlaces = 1 << 16

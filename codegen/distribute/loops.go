@@ -136,9 +136,10 @@ func (p *peeling) cut(c *schedule.Command, v *variable, outer, inner schedule.Ar
 	return x, nil
 }
 
-// leafMakes describes the arguments of each command of the leaf that makes variables. made has the
-// indices of the arguments that name the new variables. The new loops replace the loops over the
-// variables in the first arguments. replaced is the number of these arguments.
+// leafMakes lists the leaf's commands that make variables, and describes their arguments. made has
+// the indices of the arguments that name the new variables. The first arguments of some commands
+// name variables whose loops are replaced by the new loops. replaced is the number of these
+// arguments.
 var leafMakes = map[string]struct {
 	replaced int
 	made     []int

@@ -18,10 +18,10 @@ type stored struct {
 	outer  *variable // the part of the first of vars that remains under the cuts of its coordinates
 }
 
-// lift moves peeled loops over chunks of positions outwards, past the loops over the levels above
-// the variables of the positions. For example, the positions of pos(j,p,B) are the positions of j
-// in all rows of a range, so a chunk may continue from one row to the next. The loop over the rows
-// must therefore be inside the loop over the chunks.
+// lift moves peeled loops over chunks of positions outwards, past loops over variables of higher
+// levels. For example, pos(j,p,B) numbers the positions of j in all rows of a range, so a chunk may
+// continue from one row to the next. The loop over the rows must therefore be inside the loop over
+// the chunks.
 func (p *peeling) lift() {
 	for k, v := range p.loops {
 		at := p.positionVariable(v)

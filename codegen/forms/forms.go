@@ -28,11 +28,12 @@ type Measured struct {
 	Shipped bool
 }
 
-// FarRows is the name of a choice of a prefetch distance (see Measured), for rows that mostly do
-// not stay in a core's caches. The distance is a number of stored values. At this distance before
-// their use, rows are prefetched into the second-level cache (strategy.Prefetch.Far). Closer to
-// their use, they are prefetched into the nearest cache (strategy.Prefetch.Ahead). A distance of 0
-// leaves prefetching to the processor.
+// FarRows is the name of a choice of a prefetch distance (see Measured). The choice is for rows
+// that mostly do not stay in a core's caches. The distance is a number of stored values. A row is
+// prefetched into the second-level cache at this distance before its use (strategy.Prefetch.Far).
+// Closer to its use, the row is prefetched into the nearest cache (strategy.Prefetch.Ahead). A
+// distance of 0 leaves prefetching to the processor, except for blocks of a Mapped result, which
+// are still prefetched into the nearest cache.
 const FarRows = "far_rows_ahead"
 
 // LastLevelRows is the name of a choice of a prefetch distance (see Measured), for rows in the

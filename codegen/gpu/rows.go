@@ -272,9 +272,10 @@ func (s *Shape) rowsOfThreads(perThread int) Form {
 	return s.lines(texts...)
 }
 
-// racesOver returns the last parts of two parallelize commands for a loop over v. The result blocks
-// is for the loop over GPU blocks, and the result threads is for the loop over threads. Each part
-// has the race strategy, the closing parenthesis and, if needed, a comment with the reason.
+// racesOver returns the ends of two parallelize commands for a loop over v. blocks is the end of
+// the command for the loop over GPU blocks. threads is the end of the command for the loop over
+// threads. Each end has the race strategy, the closing parenthesis and, if needed, a comment with
+// the reason.
 func (s *Shape) racesOver(v string) (blocks, threads string) {
 	switch {
 	case len(s.Vars) == 0:

@@ -232,8 +232,8 @@ func (c *inPlace) bounds(t *For) (text string, ok bool) {
 	return fmt.Sprint(lo, ":", hi, ":", t.Step), okLo && okHi
 }
 
-// reads adds the elements of old that the expression x reads to the set found. If x reads values in
-// a way that the proof does not cover, reads sets c.otherwise.
+// reads finds the elements of old that the expression x reads, and adds them to the set found. If x
+// reads values in a way that the proof does not cover, reads sets c.otherwise.
 func (c *inPlace) reads(x Expr, found places) {
 	WalkExpr(x, func(x Expr) {
 		switch x := x.(type) {

@@ -66,7 +66,8 @@ func (s *Size) Set(n int64, from string) {
 // From returns the source of the value that Set gave, or "".
 func (s *Size) From() string { return s.from }
 
-// Names returns each name in s that is not a param, once. In machine extents, this includes p.
+// Names returns the names in s that are not params. Each name is listed once. If s is an extent of
+// a machine, p is also such a name.
 func (s Size) Names() []string {
 	var names []string
 	seen := map[string]bool{}

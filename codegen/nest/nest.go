@@ -86,8 +86,9 @@ func New(in Problem) *Nest {
 	return n
 }
 
-// StorageOrder returns the variables of an access to the result in storage order. Entries are
-// appended to the result along the first ordered variables.
+// StorageOrder returns list, the variables of an access to the result in storage order. Entries are
+// appended to the result along the first variables of list. ordered is the number of these
+// variables.
 func StorageOrder(vars []string, f tensor.Format) (list []string, ordered int) {
 	for l, mode := range f.Order {
 		list = append(list, vars[mode])

@@ -154,9 +154,9 @@ func (s *search) ways(x state) []alternative {
 }
 
 // producer returns the alternatives for a producer. x is the first state of the producer's own
-// contraction. The producer runs at the fraction share of the points of the outer loops. If it has
-// no outer loops, the function returns only the cheapest alternative, because other work cannot
-// overlap with the producer.
+// contraction. share is the fraction of the points of the outer loops at which the producer runs.
+// If there are no outer loops, the function returns only the cheapest alternative, because other
+// work cannot overlap with the producer.
 func (s *search) producer(x state, share float64) []alternative {
 	ways := s.ways(x)
 	if x.bound == 0 {

@@ -222,10 +222,10 @@ func (g *Graph) TileOf(v string) string {
 	return ""
 }
 
-// Filled returns the consumer's variables whose whole tile the producer visits (see TileOf). loops
-// lists the variables of the producer's loops. Each such consumer's variable corresponds to a
-// producer's variable. It is in the result if loops has all variables that are derived from the
-// producer's variable.
+// Filled returns the consumer's variables for which the producer visits the whole tile (see
+// TileOf). loops lists the variables of the producer's loops. Each consumer's variable that has a
+// tile corresponds to a producer's variable. The consumer's variable is in the result if loops has
+// all variables that are derived from the producer's variable.
 func (g *Graph) Filled(loops []string) (tiles []string) {
 	for _, r := range g.Relations() {
 		if r.Kind != Precompute || g.TileOf(r.To[0]) == "" {

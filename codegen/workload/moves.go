@@ -387,8 +387,9 @@ func (w *opCounter) lengthBias(a *cin.Access, x cin.Expr, vars []string) float64
 		entries).weighted(float64(len(again))) * parents / entries
 }
 
-// assign counts the values that an assignment in loops over vars loads and stores, the rows that it
-// picks, and its insertions into a workspace.
+// assign counts the memory accesses of an assignment in loops over vars: the values that are loaded
+// and stored, the rows that coordinates of another operand select (see Pick), and the insertions
+// into a workspace.
 func (w *opCounter) assign(a *cin.Assign, vars []string) {
 	skips := make([]bool, len(vars))
 	for n := range vars {

@@ -86,8 +86,8 @@ func (a *array) init() error {
 	return err
 }
 
-// fault adds the file to an error of reading. An error with an exit code is returned unchanged,
-// because it has its file.
+// fault adds the name of a file to an error that occurred while the file was read. what names the
+// file. An error with an exit code is returned unchanged, because it already names the file.
 func fault(what string, err error) error {
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {

@@ -65,10 +65,13 @@ func Apart(uses ...Use) error {
 	return nil
 }
 
-// clashes reports whether two uses of the same file conflict: u and second. Two reads do not
-// conflict. A write does not conflict with a read if a tensor replaces a tensor of the same file
-// format, unless the tensor is written to a descriptor. Two writes do not conflict if both write to
-// an open descriptor, one a tensor and the other a text.
+// clashes reports whether two uses of the same file conflict: u and second.
+//
+//   - Two reads do not conflict.
+//   - A read and a write conflict, unless a tensor replaces a tensor of the same file format. A
+//     write to a descriptor does not replace a tensor.
+//   - Two writes conflict, unless both write to an open descriptor, one a tensor and the other a
+//     text.
 func (u Use) clashes(second Use) bool {
 	if u.Writes == second.Writes {
 		// A descriptor may receive a tensor and then the text about the job.

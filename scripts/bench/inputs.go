@@ -16,17 +16,22 @@ import (
 	"distaff/spmd"
 )
 
-// generated describes an input. kind is the kind of a generated operand of a job, such as
-// uniform:ENTRIES or dense, or fibres:SHARE, or a kind of the function degrees. Sizes shrink with
-// the scale, and so do counts of more than 100,000 entries. fixed is the number of last modes whose
-// sizes do not shrink.
+// generated describes an input. kind is one of three:
+//
+//   - a kind of generated operand of a job, such as uniform:ENTRIES or dense
+//   - fibres:SHARE
+//   - a kind that the function degrees knows
+//
+// Sizes shrink with the scale, and so do counts of more than 100,000 entries. fixed is the number
+// of last modes whose sizes do not shrink.
 type generated struct {
 	kind, format string
 	dims         []int64
 	fixed        int
 }
 
-// A number after a name is another tensor of the same kind, if the table has no such name.
+// inputs lists generated tensors by name. A name that the table lacks is looked up without the
+// number at its end. The name then stands for another tensor of the same kind.
 var inputs = map[string]generated{
 	"a":  {"uniform:10000000", "ds", []int64{1e6, 1e6}, 0},
 	"b":  {"rows:5000000:0.884", "ds", []int64{5e5, 5e5}, 0},

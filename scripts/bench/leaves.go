@@ -347,8 +347,9 @@ func openBLAS(b *bench) bool {
 	return true
 }
 
-// dense returns the lines of dense contractions, compared with direct calls of OpenBLAS. A second
-// process of this command measures leaves without a BLAS.
+// dense returns the table's rows for contractions of dense operands. The rows compare leaves with
+// direct calls of OpenBLAS. Leaves that use no BLAS are measured in a second process of this
+// command.
 func dense(b *bench) (rows []row) {
 	n := float64(b.square())
 	gigaflops := 2 * n * n * n / 1e9

@@ -31,7 +31,8 @@ func (k rankJob) kernel(input string) kernel {
 		operands: strings.ReplaceAll(k.operands, "#", input)}
 }
 
-// ranked returns the maker of a job over an input.
+// ranked returns a maker of the job that runs k's statement over the given input. The job runs at
+// the given number of ranks.
 func (b *bench) ranked(k rankJob, input string, ranks int) maker {
 	return func(int) *spmd.Job {
 		j := b.job(kernel{stmt: k.stmt, formats: k.formats}, 1)

@@ -50,9 +50,9 @@ func (t *Tensor) most() float64 {
 // sizer sums up an estimated size.
 type sizer struct{ size plan.Size }
 
-// add adds an array to the size. The array has n elements of width bytes each. The expected number
-// of elements counts in Bytes. The difference between the upper bound and the expected number
-// counts in MoreBytes.
+// add adds an array to the size. The array has n elements of width bytes each. The bytes of the
+// expected number of elements are added to Bytes. If the upper bound of the number of elements is
+// larger, the bytes of the difference are added to MoreBytes.
 func (z *sizer) add(n counted, width int64) {
 	about := Round(n.about)
 	z.size.Add(about, width)

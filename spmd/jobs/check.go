@@ -22,8 +22,9 @@ type lastRun struct {
 	n *program.Snapshot
 }
 
-// after records a run that has ended. It compares the first run of a statement at once and keeps
-// the snapshot of the newest other run.
+// after records a run that has ended. It compares the first run of a statement with the reference
+// evaluator at once. From the later runs it keeps only the snapshot of the newest run, which finish
+// compares.
 func (c *checks) after(s *jobfile.Statement, k *program.Statement, n *program.Snapshot) error {
 	if err := k.After(n); err != nil {
 		n.Close()

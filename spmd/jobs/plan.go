@@ -258,8 +258,8 @@ func (x *follower) repeat(t *jobfile.Repeat) error {
 	return nil
 }
 
-// pass plans one execution of the body of a repeat. After it, the scalars that the condition of the
-// repeat reads are fetched.
+// pass plans one execution of the body of a repeat. It then plans the loading of the scalars that
+// the condition of the repeat reads.
 func (x *follower) pass(t *jobfile.Repeat) error {
 	if err := x.items(t.Body); err != nil || t.Until == nil {
 		return err

@@ -156,9 +156,9 @@ func (c *Code) errorOfAllTerms(like map[string]codegen.Tensor, err error) error 
 	return cmp.Or(s.compile(), err)
 }
 
-// widen compiles leaf s, the leaf of the first group, again if the arrays of its result are too
-// narrow for a sum of blocks. Such a sum may have more entries than the result of one call (see
-// sumWidths).
+// widen checks leaf s, the leaf of the first group. If the arrays of the leaf's result are too
+// narrow for a sum of blocks, widen compiles the leaf again with wider arrays. Such a sum may have
+// more entries than the result of one call (see sumWidths).
 func (c *Code) widen(s *leaf) error {
 	r := s.unit.Result
 	summed := slices.ContainsFunc(c.p.Problem.Blocking.Vars,

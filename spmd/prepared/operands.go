@@ -111,10 +111,11 @@ func (x *Operands) loadBlocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	return own, err
 }
 
-// adoptCuts changes the plan of an operand that is cut into chunks of entries, so that no entries
-// move. The new chunks are the chunks into which the program's tensor is already cut. Among the
-// conditions are: the tensor has the planned number of chunks, the planned ranks own them, and
-// their lengths differ by at most one position. Otherwise the plan stays. Every rank must call it.
+// adoptCuts may change the plan of an operand that is cut into chunks of entries. The plan then
+// uses the chunks into which the program's tensor is already cut, so that no entries move.
+// adoptCuts changes the plan only under some conditions. For example, the tensor must have the
+// planned number of chunks, the planned ranks must own the chunks, and the lengths of the chunks
+// must differ by at most one position. Every rank must call adoptCuts.
 func (x *Operands) adoptCuts(operand int) error {
 	if operand != x.p.Problem.Stored() {
 		return nil

@@ -44,9 +44,10 @@ func (s *leaf) byArgument(args []*tcs.Tensor) (tensors []*tcs.Tensor, counts [][
 // each thread of the rank. A run that needs more, by an estimate, is refused.
 const maxSteps = 1 << 53
 
-// maxLoops is more than the number of loops that a leaf usually has. Each loop takes at most one
-// step for each point, and so a call of such a leaf takes fewer than maxLoops steps for each point.
-// The leaf of a statement with hundreds of terms may have more loops.
+// maxLoops serves to accept small calls without a closer look (see hasFewPoints). Usually a leaf
+// has fewer than maxLoops loops. Each loop takes at most one step for each point, and so a call of
+// the leaf takes fewer than maxLoops steps for each point. The leaf of a statement with hundreds of
+// terms may have more loops.
 const maxLoops = 1 << 10
 
 // maxStepsOfCall returns the largest number of loop steps that a call of the leaf may take. This is
@@ -74,9 +75,10 @@ func (s *leaf) refuseEndless(args []*tcs.Tensor, bounds [][2]int64) error {
 	return cmp.Or(err, s.refuseSteps(n))
 }
 
-// refused returns an estimate of the loop steps of a call over bounds. err is the error of the call
-// if it is sure to fail, whatever the operands store. counts holds, by argument, the number of
-// positions of each level; it may be nil, also for a single argument, if the numbers are unknown.
+// refused returns an estimate of the loop steps of a call over bounds. If the call is sure to fail,
+// whatever the operands store, err is the call's error. counts[n] lists the number of positions of
+// each level of argument n, or is nil if these numbers are unknown. counts is nil if nothing is
+// known.
 func (s *leaf) refused(bounds [][2]int64, counts [][]int64) (steps float64, err error) {
 	seen := s.unit.Foresee(bounds, counts, max(s.p.Reader.Env.Threads, 1))
 	if seen.Fail != nil {

@@ -193,7 +193,7 @@ func (p *Program) put(name string, t *programTensor) {
 	p.tensors[name] = t
 }
 
-// release makes every statement release the memory that it uses of the tensor with that name.
+// release makes every statement release its blocks of the tensor called name.
 func (p *Program) release(name string) {
 	for s := range p.statements {
 		s.release(name)

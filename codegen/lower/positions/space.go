@@ -167,9 +167,9 @@ func readPlaces(e *scope.Env, op *tree.Operand) *positionSpace {
 }
 
 // Arrive returns the environment for lowering the assignment a. Usually this is e. There is one
-// exception: a fills a workspace by position, and the producer has a separate variable for the tile
-// (ownVariable). In that case e has only the current position of the producer's loop, and Arrive
-// adds the coordinates that a reads.
+// exception: a fills a workspace by position, and the producer of this workspace has a separate
+// variable for the tile (see ownVariable). In that case e has only the current position of the
+// producer's loop. Arrive then returns an environment that also has the coordinates that a reads.
 func Arrive(a *cin.Assign, e *scope.Env) *scope.Env {
 	if w, ok := e.Space(a.LHS.Name).(*positionSpace); ok && w.own != "" {
 		return w.arrive(a, e)

@@ -134,9 +134,9 @@ func (a *fixedResult) children(k int, p ir.Expr) ir.Expr {
 	return ir.Times(p, a.out.Op.Size(k))
 }
 
-// firstBelow returns the first position of the last compressed level that belongs to position p of
-// level k-1. If there is none, it returns the first position that belongs to a later position of
-// level k-1.
+// firstBelow returns a position in the last compressed level: the first one below position p of
+// level k-1. If position p has nothing below it, firstBelow returns the first one below a later
+// position of level k-1.
 func (a *fixedResult) firstBelow(k int, p ir.Expr) ir.Expr {
 	for ; k <= a.out.Deep; k++ {
 		p = a.children(k, p)
@@ -227,8 +227,7 @@ func storesOnce(l *scope.Leaf, s cin.Stmt) bool {
 	return false
 }
 
-// holds returns the condition that position p of level k, which must be before end, has coordinate
-// c.
+// holds returns the condition that p is before end and that position p of level k has coordinate c.
 func (a *fixedResult) holds(k int, p, end, c ir.Expr) ir.Expr {
 	_, crd := a.arrays(k)
 	return ir.Both(ir.Less(p, end), ir.Equal(ir.Coord(crd, p), c))

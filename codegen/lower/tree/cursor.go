@@ -26,8 +26,8 @@ type Cursor struct {
 	Row     *Copy   // a copy of the row in the last level, if there is one
 }
 
-// Copy is a copy of a row of an operand, or of a tile of one, in a local array. It begins at
-// coordinate Lo.
+// Copy is a local array that holds a copy of values of an operand: a row, or a tile of a row. The
+// first element of the array belongs to coordinate Lo.
 type Copy struct {
 	A  *ir.Array
 	Lo ir.Expr

@@ -29,9 +29,9 @@ import (
 	"distaff/spmd/comm"
 )
 
-// engine calls MPI through a wrapper. If MPI lets any thread call, calls except finalize are
-// direct. Otherwise the thread that opened MPI makes the calls, except test, abort and err, which
-// any thread makes.
+// engine calls MPI through a wrapper. If MPI allows calls from any thread, each thread makes its
+// own calls, except finalize. Otherwise the thread that opened MPI makes the calls for all threads,
+// except test, abort and err: each thread makes these itself.
 type engine struct {
 	api    *C.dst_mpi_api
 	direct bool

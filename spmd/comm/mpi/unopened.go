@@ -86,8 +86,9 @@ func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) str
 // to read the rank's output.
 const shown = 500 * time.Millisecond
 
-// claim returns the address of an abstract socket that only one rank of a node can listen on. By
-// it, the ranks find out which of them reports a failure first. An abstract socket leaves no file.
+// claim returns the address of an abstract socket that only one rank of a node can listen on. A
+// rank listens on the socket while it reports a failure. If another rank already listens, the rank
+// does not report the failure again. An abstract socket leaves no file.
 func (l Launcher) claim(getenv func(string) string) string {
 	return fmt.Sprintf("@distaff-refused-%d-%s-%s", os.Getppid(), getenv("SLURM_STEP_ID"),
 		getenv("PMIX_NAMESPACE"))

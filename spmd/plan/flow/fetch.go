@@ -34,8 +34,8 @@ func (f *Flow) Fetches(rank int) iter.Seq[Fetch] {
 	}
 }
 
-// forwarding reports whether ranks may fetch pieces from ranks that needed them in the instance
-// before.
+// forwarding reports whether a rank may fetch a piece from a rank that needed the piece in the
+// previous instance.
 func (f *Flow) forwarding() bool { return f.w.aligned && !f.t.Direct }
 
 // holders stores in list the ranks that needed piece b in instance t and may forward it, and

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Send is a multicast of a piece in instance T of its receivers.
+// Send is a multicast of one piece to ranks that need the piece in their instance number T.
 type Send struct {
 	T  int64
 	At []int64 // the chunks of the piece, one for each axis
