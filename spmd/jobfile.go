@@ -91,9 +91,8 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	return report, ended
 }
 
-// placedNotes returns a function that passes notes to j.Note, with the current place in the job
-// file before each note. It also returns the function at, which sets this place; "" clears it. note
-// is nil if j.Note is nil.
+// placedNotes returns two functions. note passes a note to j.Note, after the current place in the
+// job file. It is nil if j.Note is nil. at sets the current place; "" clears the place.
 func (j *FileJob) placedNotes() (note, at func(string)) {
 	var place atomic.Pointer[string]
 	at = func(where string) { place.Store(&where) }

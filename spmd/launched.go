@@ -22,8 +22,9 @@ type OtherRank = launch.OtherRank
 //
 // After such a failure (for example, a wrong flag) other ranks may wait for this process forever.
 // Therefore EndLaunched reports the error by a call of report, and ends the job. If several ranks
-// of a node fail at about the same time, only one of them calls report. EndLaunched returns the
-// error for the exit code of the process: err if there is nothing to end, otherwise an *OtherRank.
+// of a node fail at about the same time, only one of them calls report. EndLaunched returns err if
+// there is nothing to end, and otherwise an *OtherRank. The process must exit with the exit code of
+// the returned error.
 func EndLaunched(ctx context.Context, err error, report func(error)) error {
 	l, ok, _ := launch.Launched()
 	var unmet *launch.Unmet
@@ -41,7 +42,7 @@ func EndLaunched(ctx context.Context, err error, report func(error)) error {
 func ServeCompiler() { build.Serve() }
 
 // runLaunched runs the job as one rank of the launcher's job. The report is nil at ranks other than
-// 0. An error before MPI is open concerns this process only: see EndLaunched.
+// 0. An error that occurs before MPI is open is not sent to the other ranks: see EndLaunched.
 func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) {
 	if _, err := j.parseAndCheck(l.Size); err != nil {
 		return nil, err

@@ -54,7 +54,8 @@ func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int,
 	})
 }
 
-// leaves returns the units of the leaves that a run of the job is expected to call.
+// leaves estimates what a run of the job would do. It returns the compiled units of the leaves that
+// such a run would call.
 func (j *Job) leaves(ctx context.Context, spec *place.BlockSpec) (units []*codegen.Unit,
 	err error) {
 	err = j.withForecast(ctx, spec, func(x *forecast.Forecast, _ string) error {

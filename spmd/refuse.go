@@ -14,8 +14,8 @@ import (
 	"distaff/spmd/usercode"
 )
 
-// refuse returns the first error that it finds in the options. Without it a job could silently
-// ignore a wrong option.
+// refuse returns an error for the first wrong option that it finds, or nil. Without this check, a
+// job could silently ignore a wrong option.
 func (o *Options) refuse() error {
 	list, err := schedule.Parse(o.Schedule)
 	if err == nil {

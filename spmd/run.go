@@ -89,7 +89,9 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 	return r.Run(start)
 }
 
-// rankJob returns the job at one rank, before any of its inputs are opened.
+// rankJob returns the program.Job of one rank for the parsed statement p. It opens no inputs.
+// onNode is the number of ranks of c on this machine, and inProcess the number of ranks in this
+// process.
 func (j *Job) rankJob(p *input.Statement, c comm.Comm, onNode, inProcess int,
 	missing input.Missing) (*program.Job, error) {
 	blocks, err := j.blockSpec()
@@ -126,7 +128,8 @@ func (j *Job) rankJob(p *input.Statement, c comm.Comm, onNode, inProcess int,
 	return program.NewJob(c, s, onNode, inProcess), nil
 }
 
-// verifies reports whether the passes of the compiler and the C of leaves are verified.
+// verifies reports whether the passes of the compiler and the C code of leaves are verified. They
+// are verified if Verify is set, or if Detail is not nil.
 func (o *Options) verifies() bool { return o.Verify || o.Detail != nil }
 
 // settings returns the part of the options that concerns the environment. locked means that the

@@ -29,8 +29,8 @@ func (j *Job) description() launch.Description {
 }
 
 // description lists the properties of the job file that must be the same at all ranks. The text of
-// the file contains the declared tensors with the changes that flags made. It contains the params
-// without such changes, and so the values that flags give to params are listed besides.
+// the file already contains the changes that flags made to declared tensors. It does not contain
+// the values that flags give to params. description lists these values separately.
 func (j *FileJob) description() launch.Description {
 	t := launch.Description{{"version", Version()}, {"job file", j.File.String()}}
 	t.Add("-D", launch.Named(j.File.Given())...)

@@ -48,9 +48,9 @@ type Group struct {
 	Held  []int
 }
 
-// Runs reports whether group g runs at a tuple, which holds the range of each split variable: every
-// split reduction variable must be at its first range, except the variables that the group's terms
-// contain (Held).
+// Runs reports whether group g runs at a tuple. The tuple holds the number of a range for each
+// split variable. Group g runs if every split reduction variable that is not in the group's Held is
+// at range 0.
 func (b *Blocking) Runs(g int, tuple []int64) bool {
 	for k, v := range b.Vars {
 		if v.Reduction && tuple[k] != 0 && !slices.Contains(b.Groups[g].Held, k) {
@@ -71,7 +71,8 @@ func (b *Blocking) Running(tuple []int64, list []int) []int {
 	return list
 }
 
-// IsUniform reports whether every group runs at every block.
+// IsUniform reports whether every group has all split reduction variables in Held. Every group then
+// runs at every tuple (see Runs).
 func (b *Blocking) IsUniform() bool {
 	for k, v := range b.Vars {
 		if v.Reduction && slices.ContainsFunc(b.Groups,

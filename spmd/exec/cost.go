@@ -172,8 +172,8 @@ func (c *Cost) travel(z plan.Size, sender, receiver int) {
 	tensor.Add(&c.Received[receiver], z.Bytes)
 }
 
-// broadcasts adds to c the cost of broadcasting operands. all[k] says whether operand k is
-// broadcast. The bytes that the sender sends are counted once, whatever the number of receivers.
+// broadcasts adds to c the cost of broadcasting operands. all[k] is true if operand k is broadcast.
+// The bytes that the sender sends are counted once, whatever the number of receivers.
 func (f *Forecast) broadcasts(c *Cost, all []bool) {
 	for n, one := range all {
 		if !one {
@@ -217,7 +217,7 @@ func (f *Forecast) travels(operand int) plan.Sizes {
 // cancelled.
 const stride = 1024
 
-// sends adds to c the messages by which ranks send the blocks of an operand.
+// sends adds to c the messages that carry the blocks of an operand.
 func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
 	if f.isReplicated(operand) {
 		return nil

@@ -91,7 +91,7 @@ type Spent struct {
 func (r *Rank) Spent() Spent { return r.spent }
 
 // since measures a phase that began at the time start. It adds the duration of the phase to *total,
-// and returns the current time, at which the next phase begins.
+// and returns the current time, when the next phase begins.
 func since(start time.Time, total *time.Duration) time.Time {
 	now := time.Now()
 	*total += now.Sub(start)

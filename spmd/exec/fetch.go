@@ -52,9 +52,10 @@ type arrived struct {
 	err    error
 }
 
-// newFetcher starts the fetches and sends of each operand's first scope, starts to gather rows, and
-// performs the broadcasts. The caller must finish the fetcher, even if newFetcher returns an error.
-// Every rank must call it.
+// newFetcher starts the communication of a run. It starts the fetches and sends of each operand's
+// first scope, starts to gather the rows of gathered operands, and performs the broadcasts
+// (plan.Problem.Broadcasts). The caller must call finish, even if newFetcher returns an error.
+// Every rank must call newFetcher.
 func (r *Rank) newFetcher() (*fetcher, error) {
 	f := &fetcher{r: r}
 	bcast := r.Plan.Broadcasts()
@@ -151,8 +152,8 @@ func (in *incoming) own(b plan.Block) *tcs.Tensor {
 // send starts sending the blocks that other ranks need in their scopes up to scope t. This rank
 // owns these blocks, or has received them for its own current scope.
 //
-// If ranks never forward blocks (plan.Problem.Direct), all sends start at once. This also avoids a
-// deadlock if the ranks count their scopes independently: no two ranks then wait for each other.
+// If ranks never forward blocks (plan.Problem.Direct), the first call starts all sends. Two ranks
+// then do not wait for each other, even if they count their scopes independently.
 func (in *incoming) send(t int64) error {
 	for len(in.sends) > 0 && (in.sends[0].T <= t || in.r.Plan.Direct()) {
 		s := in.sends[0]
@@ -192,8 +193,11 @@ func (in *incoming) start() {
 // isForeign reports whether a block comes from another rank.
 func isForeign(x plan.Fetch) bool { return x.List != nil }
 
-// receive receives the blocks of fetches that come from other ranks, one after another. If two
-// ranks receive several of the same blocks, both receive them in the same order.
+// receive receives the blocks in fetches that come from other ranks, one after another. If
+// receiving a block fails, the result holds the error.
+//
+// Two ranks that receive several of the same blocks receive them in the same order. Otherwise the
+// two ranks could wait for each other (see transfer.RecvMulticast).
 func (in *incoming) receive(fetches []plan.Fetch) arrived {
 	r, a := in.r, arrived{blocks: map[plan.Block]*held{}}
 	for _, x := range fetches {
@@ -235,8 +239,8 @@ func (in *incoming) advanceTo(t int64) error {
 	return in.send(t + 1)
 }
 
-// arrive waits for the blocks of a new scope, which a describes, and adds them to in.held. It
-// removes from in.held the blocks that this scope does not read.
+// arrive waits for the blocks of a new scope and stores the blocks in in.held. It removes from
+// in.held the blocks that the new scope does not read. The argument a describes the new scope.
 func (in *incoming) arrive(a plan.Arrival) error {
 	for b, h := range in.held {
 		if slices.Contains(a.Blocks, b) {
@@ -264,7 +268,8 @@ func (in *incoming) arrive(a plan.Arrival) error {
 	return nil
 }
 
-// came waits until the blocks that other ranks send for a scope have arrived, and returns them.
+// came waits for the blocks that other ranks send for the scope of arrival a, and returns the
+// blocks. If receiving the blocks failed, the result holds the error.
 func (in *incoming) came(a plan.Arrival) arrived {
 	if in.coming == nil {
 		return in.receive(a.Fetches)
@@ -274,8 +279,8 @@ func (in *incoming) came(a plan.Arrival) arrived {
 	return came
 }
 
-// take adds to in.held the blocks that other ranks have sent. If receiving the blocks failed, it
-// returns the error.
+// take stores in in.held the blocks that this rank received from other ranks. If receiving the
+// blocks failed, take returns the error.
 func (in *incoming) take(came arrived) error {
 	for b, h := range came.blocks {
 		if old := in.held[b]; old != nil { // from an earlier scope

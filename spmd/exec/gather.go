@@ -77,7 +77,8 @@ type rows struct {
 	list   []int64
 }
 
-// listed returns the rows in a list of coordinates, which must all be in piece b.
+// listed returns the rows whose coordinates are in list. The coordinates must be in ascending
+// order, and must all be in piece b.
 func listed(b partition.Piece, list []int64) rows {
 	x := rows{piece: b, list: list}
 	if n := int64(len(list)); n > 0 {
@@ -113,8 +114,8 @@ func (r *Rank) newGather(operand int, needed Rows) (*gather, error) {
 	return g, nil
 }
 
-// settle allocates the array for the rows and determines all messages of a run. Every rank must
-// call it.
+// settle provides the array for the needed rows, and determines which messages every run sends and
+// receives. Every rank must call it.
 func (g *gather) settle(needed Rows) error {
 	if err := g.share(needed); err != nil {
 		return err
@@ -144,7 +145,8 @@ func (g *gather) settle(needed Rows) error {
 	return nil
 }
 
-// allocateOwn allocates the array for the rows of a range, for this rank alone.
+// allocateOwn allocates g.read for this rank alone: no other rank shares the array. The array has
+// memory for the rows in the range within, and its values are 0.
 func (g *gather) allocateOwn(within [2]int64) (err error) {
 	like := g.r.Like[g.operand]
 	box := make([][2]int64, len(like.Layout.Dims))
@@ -160,9 +162,8 @@ func (g *gather) allocateOwn(within [2]int64) (err error) {
 	return err
 }
 
-// moveIn moves this rank's own rows into the array of rows that leaves read, so that runs need not
-// copy the rows. The rank's blocks become views of the array. moveIn does nothing if the array does
-// not have room for every own row.
+// moveIn moves this rank's own rows into g.read, so that runs need not copy the rows. The rank's
+// blocks become views of g.read. If g.read has no memory for some own row, moveIn does nothing.
 func (g *gather) moveIn() error {
 	own, within, mode := g.r.Own[g.operand], g.inMemory(), g.read.Levels[0].Mode
 	for _, t := range own {
@@ -336,7 +337,8 @@ func (g *gather) send(inPlace bool) error {
 	return nil
 }
 
-// bringOwn copies this rank's own rows to the array that leaves read.
+// bringOwn copies this rank's own rows to g.read, if g.read has memory for them. It does nothing if
+// g.home is set: the rows are then stored in g.read already.
 func (g *gather) bringOwn() {
 	for _, t := range g.r.Own[g.operand] {
 		if g.home {
@@ -494,12 +496,13 @@ func words(b []byte) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 }
 
-// at returns the offset in bytes of a row in the values of a piece.
+// at returns the offset, in bytes, of a row in the values of piece t.
 func (g *gather) at(t *tcs.Tensor, row int64) int64 {
 	return (row-t.Levels[0].Offset)*g.row - t.Vals.First*int64(t.Vals.Width)
 }
 
-// inMemory returns the range of the gathered operand's rows for which this rank has memory.
+// inMemory returns the range of rows for which g.read has memory. The second number is the row
+// after the last one.
 func (g *gather) inMemory() [2]int64 { return g.read.Header.Range(g.read.Levels[0].Mode) }
 
 // own returns rows [lo, hi) of a piece that this rank owns.
@@ -507,7 +510,7 @@ func (g *gather) own(t *tcs.Tensor, lo, hi int64) []byte {
 	return t.Vals.Bytes()[g.at(t, lo):g.at(t, hi)]
 }
 
-// place returns the memory of rows [lo, hi) in the array that leaves read.
+// place returns the memory of rows [lo, hi) in g.read, the tensor from which leaves read the rows.
 func (g *gather) place(lo, hi int64) []byte {
 	first := g.inMemory()[0]
 	return g.read.Vals.Bytes()[(lo-first)*g.row : (hi-first)*g.row]

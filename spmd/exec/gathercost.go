@@ -19,8 +19,10 @@ type gathering struct {
 	ranks  int64
 }
 
-// gathered adds to c the rows that each rank reads from other ranks. It assumes that a rank reads
-// the same share of each part of the range among (see Forecast.Rows).
+// gathered adds to c the rows of a gathered operand that each rank reads from other ranks. For each
+// rank, f.Rows predicts a range of rows and the fraction of its rows that the rank reads. gathered
+// assumes that the rows that are read are spread evenly over the range. If f.Rows is nil, every
+// rank is assumed to read all rows.
 func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 	part, all := f.Plan.Operands[operand].Gathered, f.Operands[operand](0)
 	g := gathering{c: c, cuts: part.Axes[0].Cuts}
@@ -79,8 +81,9 @@ func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 	}
 }
 
-// receives adds to the cost the rows that a rank receives from other ranks. The rank reads the
-// fraction share of the rows in the range among, spread evenly over the range.
+// receives adds to the cost the rows that a rank receives from other ranks. The rank reads a part
+// of the rows in the range `among`; this part is the fraction `share`. The rows that are read are
+// assumed to be spread evenly over the range.
 func (g *gathering) receives(rank int, among [2]int64, share float64) {
 	last := -1 // the sender of the previous rows
 	g.foreignRows(rank, among, share, func(bytes int64, from int) {
@@ -93,9 +96,9 @@ func (g *gathering) receives(rank int, among [2]int64, share float64) {
 	})
 }
 
-// foreignRows yields what a rank reads from other ranks: the expected number of bytes and the
-// owner, for each range of rows that another rank owns. The reading rank reads the fraction share
-// of the rows in the range among.
+// foreignRows yields, for each range of rows that another rank owns, the number of bytes that the
+// given rank is expected to read from the range, and the owner. The given rank reads a part of the
+// rows in the range `among`; this part is the fraction `share`.
 func (g *gathering) foreignRows(rank int, among [2]int64, share float64,
 	yield func(bytes int64, from int)) {
 	first := sort.Search(len(g.owner), func(b int) bool { return g.cuts[b+1] > among[0] })

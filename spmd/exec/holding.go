@@ -11,8 +11,8 @@ import (
 // operand that is gathered or broadcast.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 
-// LargestMade returns the largest of the result blocks that a rank's steps make, by its memory.
-// made is false if the rank has no steps.
+// LargestMade returns the result block that needs the most memory among the blocks that a rank's
+// steps make. made is false if the rank has no steps.
 func (c *Cost) LargestMade(rank int) (largest plan.Block, made bool) {
 	most := int64(0)
 	for _, p := range c.ranks[rank].partials {
@@ -67,8 +67,8 @@ type Making struct {
 	Ahead              int64 // Sparse.Ahead
 }
 
-// position is the size, in bytes, of one element of a map from the entries of one tensor to the
-// entries of another (see Destination.At).
+// position is the size, in bytes, of one element of a map like Destination.At. For each entry of a
+// step's result, the map holds a position in the block to which the result is added.
 const position = 8
 
 // blockBytes returns the size of a block in bytes. If the block is converted after leaves have made
@@ -80,9 +80,10 @@ func (m *Making) blockBytes(p *partialCost) int64 {
 	return max(p.size.Memory(), m.Made(p.partial.Result).Memory())
 }
 
-// bytes returns the memory that one partial block takes while steps add to it. building is the
-// additional memory for making the block, or the union of the steps' patterns. An array of unknown
-// length may grow to twice its final size.
+// bytes returns the memory of one partial block. held is the memory that the block takes while
+// steps add to it. building is the additional memory for making the block, or for building the
+// union of the steps' patterns. An array of unknown length counts with twice its final size,
+// because it may grow to that size.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
 	all := m.blockBytes(p)
 	grown := 2*all + m.Begun
@@ -137,8 +138,9 @@ func (m *Making) sumBytes(k *rankCost) (bytes int64) {
 //   - one union of patterns that is being built,
 //   - the largest block that arrives to be added.
 //
-// copies is the memory of the copies that leaves read instead of operands in another format, and
-// making is the additional memory for making one of these copies.
+// m describes how the blocks of the result are made. A leaf may need a copy of an operand in
+// another format than the stored one. copies is the memory of all such copies. making is the
+// additional memory that is needed while one copy is made.
 func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int64) {
 	k := &c.ranks[rank]
 	most = k.added + k.packed + k.joined

@@ -8,8 +8,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// reads adds to c the blocks of an operand that the ranks read, and what they receive of these from
-// other ranks.
+// reads adds to c, for each rank, the blocks of an operand that the rank reads, and the blocks that
+// the rank receives from other ranks. If ctx is canceled, reads returns an error.
 func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
 	parts := f.Plan.Operands[operand].Parts != nil
 	x := &reading{f: f, c: c, t: t, operand: operand, joins: parts,
@@ -38,8 +38,8 @@ func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 	return nil
 }
 
-// reading walks over the scopes of an operand, for one list of ranks at a time. The ranks of a list
-// read the same blocks.
+// reading goes through the scopes of an operand, for one list of ranks after another. All ranks of
+// a list read the same blocks.
 type reading struct {
 	f       *Forecast
 	c       *Cost
@@ -58,11 +58,13 @@ type reading struct {
 	read    int64 // number of entries of all blocks, each block once
 }
 
-// coming describes the blocks that a rank receives in one scope, if the rank owns none of the
-// scope's blocks.
+// coming describes blocks of one scope by three numbers: their memory in bytes, the number of bytes
+// to send, and the number of blocks. For a whole scope, it describes the blocks that a rank
+// receives if the rank owns none of the scope's blocks.
 type coming struct{ memory, bytes, blocks int64 }
 
-// living is a block that a rank of the list owns and therefore does not receive in a scope.
+// living describes a block that a rank of the current list owns. The rank therefore does not
+// receive the block. scope is an index into reading.scopes.
 type living struct {
 	rank, scope int
 	block       coming
@@ -76,8 +78,8 @@ func (x *reading) begin(ranks []int) {
 	}
 }
 
-// follow finds out which blocks the ranks of a list read in each scope, and what they receive. All
-// of these ranks read the same blocks.
+// follow determines, for each scope, which blocks the given ranks read and what the ranks receive.
+// All of the given ranks must read the same blocks.
 func (x *reading) follow(ranks []int) {
 	x.begin(ranks)
 	x.largest, x.most, x.read, x.whole = -1, 0, 0, 0
@@ -118,8 +120,9 @@ func (x *reading) followLane(ranks []int, lane *plan.Lane) {
 	x.sort(ranks)
 }
 
-// addArrival adds to s a block that ranks of the list receive in a scope. It adds nothing if all of
-// them own the block. homes lists the owners.
+// addArrival adds a block of size z to s. The sum s describes the blocks that the given ranks
+// receive in a scope. If all of the ranks own the block, addArrival adds nothing. homes lists the
+// owners of the block.
 func (x *reading) addArrival(s *coming, ranks, homes []int, z plan.Size) {
 	if x.ownedByAll(ranks, homes) {
 		return
@@ -147,9 +150,8 @@ func (x *reading) ownedByAll(ranks, homes []int) bool {
 	return n == len(ranks)
 }
 
-// recordOwners finds the ranks of a list that own a block, and records them in x.own together with
-// the current scope. ranks is the list, homes lists the owners of the block, and block holds its
-// size.
+// recordOwners records in x.own which of the given ranks own a block of the current scope. homes
+// lists all owners of the block. The argument block holds the size of the block.
 func (x *reading) recordOwners(ranks, homes []int, block coming) {
 	if len(ranks) < len(homes) {
 		for _, r := range ranks {
@@ -166,8 +168,9 @@ func (x *reading) recordOwners(ranks, homes []int, block coming) {
 	}
 }
 
-// count adds to the cost of each rank of the list what follow has found: the blocks that the rank
-// reads, the memory of blocks that are assembled from parts, and the blocks that the rank receives.
+// count adds to the cost of each given rank the blocks that the rank reads, the memory of blocks
+// that are assembled from parts, and the blocks that the rank receives. The method follow must have
+// been called for the same ranks.
 func (x *reading) count(ranks []int) {
 	for _, rank := range ranks {
 		k := &x.c.ranks[rank]
@@ -179,8 +182,8 @@ func (x *reading) count(ranks []int) {
 	x.arrive(ranks)
 }
 
-// arrive adds to each rank's cost the blocks that the rank receives: the scopes' blocks, except for
-// its own blocks.
+// arrive adds to the cost of each given rank the blocks that the rank receives. In each scope, the
+// rank receives the blocks of x.scopes except for the blocks that it owns (x.own).
 func (x *reading) arrive(ranks []int) {
 	own := x.own
 	for _, rank := range ranks {

@@ -32,8 +32,8 @@ type Sparse struct {
 	kept map[plan.Partial]*layout
 }
 
-// layout holds the pattern of one partial block, and, for each step, a map from the positions of
-// the step's result to positions of the block.
+// layout holds the pattern of one partial block. For each step it also holds a map from the
+// positions in the step's result to the positions in the partial block.
 type layout struct {
 	pattern *reduce.Pattern
 	maps    []*tcs.Tensor
@@ -63,7 +63,8 @@ type sums struct {
 }
 
 // source identifies the block of an operand that has the same level arrays as the result of a step.
-// The operand is the Source of the step's group. A source is zero if Rank.Adds is not set.
+// Sparse.Source returns the operand for the group of the step. If Rank.Adds is not set, a source is
+// zero.
 type source struct {
 	operand int
 	block   plan.Block
@@ -179,10 +180,10 @@ func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 	return nil
 }
 
-// isDue reports whether the pending blocks must be merged now. They must be merged if they occupy a
-// quarter of the free memory, or, without a memory limit, four times the size of the sum. They are
-// not merged while they are smaller than the sum. If there is no sum yet, the first pending block
-// counts as the sum.
+// isDue reports whether the pending blocks must be merged now. It returns true if the pending
+// blocks are at least as large as the sum, and if they also occupy at least a quarter of the free
+// memory. If there is no memory limit, the second condition is that they are at least four times as
+// large as the sum. If there is no sum yet, the first pending block counts as the sum.
 func (u *sums) isDue(x *sum) bool {
 	var base int64
 	rest := x.bytes

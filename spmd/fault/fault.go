@@ -35,7 +35,8 @@ func Memoryf(format string, args ...any) error {
 	return &Error{diag.ExitMemory, diag.Sprintf(format, args...)}
 }
 
-// Runf returns an error for any other failure during a run.
+// Runf returns an error for a failure during a run, if the failure is not one for Commandf, Dataf
+// or Memoryf.
 func Runf(format string, args ...any) error {
 	return &Error{diag.ExitRun, diag.Sprintf(format, args...)}
 }

@@ -134,10 +134,13 @@ func (x *Forecast) Accesses() (list []Access) {
 	return list
 }
 
-// isCounted reports whether the number of stored values of operand n is known. For a sparse tensor
-// it is unknown if the source must be read to count the values, or if the innermost level is dense.
-// It is also unknown for a sparse tensor that a program holds, unless the tensor was generated or
-// is a mapped file (see input.Reader.Everywhere).
+// isCounted reports whether the number of stored values of operand n is known. The number is known
+// for a tensor that is not sparse. For a sparse tensor, it is unknown in each of these cases:
+//
+//   - The source must be read to count the values.
+//   - The innermost level is dense.
+//   - A program holds the tensor, and the tensor was neither generated nor is a mapped file (see
+//     input.Reader.Everywhere).
 func (x *Forecast) isCounted(n int) bool {
 	s, name := x.tensors[n], x.p.Operands[n].Tensor
 	src := x.k.Reader.Sources[name]
@@ -148,11 +151,13 @@ func (x *Forecast) isCounted(n int) bool {
 	return src.CountKnown() && !made && s.Layout.Format.TrailingDense() == 0
 }
 
-// Running predicts the messages of one run of the statement in a program. The operands are already
-// where the statement needs them. known is true if several ranks run the statement in one step
-// each, on blocks that they have already, and every rank has the whole result afterwards. It is
-// false on one rank. Running also decides which operands are replicated. To get this decision, call
-// Accesses after Running.
+// Running predicts the messages of one run of the statement in a program. The operands are assumed
+// to be in the blocks that the statement needs. known is true if several ranks run the statement in
+// one step each, on blocks that they have already, and every rank has the whole result afterwards.
+// On one rank, known is false.
+//
+// Running also decides which operands are replicated. A later call of Accesses returns this
+// decision.
 func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err error) {
 	if x.p.Ranks > 1 {
 		x.k.SettleReplicas()
@@ -188,8 +193,9 @@ func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err e
 // Result returns the name of the result.
 func (x *Forecast) Result() string { return x.p.Norm.LHS.Name }
 
-// Left describes the blocks of an operand or of the result after the statement ran in a program.
-// The number of entries is an estimate. It must be called after Plan.
+// Left describes the blocks that store the named operand or the result after a run of the statement
+// in a program. The number of entries in this description is an estimate. Plan must be called
+// before Left.
 func (x *Forecast) Left(name string) *input.Held {
 	if name == x.Result() {
 		return &input.Held{Blocks: x.k.ResultBlocks(), Entries: estimate.Round(x.result().Entries),
@@ -200,8 +206,8 @@ func (x *Forecast) Left(name string) *input.Held {
 		AsIs: true, Kind: x.k.Reader.Sources[name].Generated(), File: x.k.Reader.Lasting(name)}
 }
 
-// sparse returns the operand with a name in the normal form, or nil if the tensor is not a sparse
-// operand.
+// sparse returns the estimate of the operand that has the given name in the normal form. It returns
+// nil if no operand has this name, or if the operand is not sparse.
 func (x *Forecast) sparse(name string) *estimate.Tensor {
 	n := slices.IndexFunc(x.k.Problem.Operands, func(o plan.Operand) bool { return o.Name == name })
 	if n < 0 || !x.tensors[n].Sparse() {
@@ -210,8 +216,8 @@ func (x *Forecast) sparse(name string) *estimate.Tensor {
 	return x.tensors[n]
 }
 
-// estimateOf returns the estimate of a tensor in the blocks of part, from the known properties of
-// its input.
+// estimateOf returns the estimate of the named tensor, divided into the blocks of part. The
+// estimate follows from the known properties of the tensor's input.
 func (x *Forecast) estimateOf(name string, part *partition.Partition) *estimate.Tensor {
 	f, src := x.k.Reader.Formats[name], x.k.Reader.Sources[name]
 	s := &estimate.Tensor{Partition: part,
@@ -384,7 +390,8 @@ func (x *Forecast) loadInput(operand int, s *estimate.Tensor) load.Input {
 }
 
 // making compiles the units of the leaves for the estimated operands. It returns how the leaves
-// make blocks of the result. If a run would refuse the units, it stores the error in x.refused.
+// make blocks of the result. If a run would end with an error because of the units, making stores
+// the error in x.refused.
 func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	s := x.result()
 	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Layout.Type.Size()), Ahead: codegen.MapAhead}
@@ -449,7 +456,7 @@ func (x *Forecast) initialMemory(needs []plan.Block) (kept, temporary int64) {
 
 // addingMemory returns the number of bytes that a leaf needs to add two sparse blocks of the
 // result, in addition to the two blocks and their sum. largest is the rank's largest block. runs is
-// true if the rank runs steps. addingMemory returns 0 if the rank runs no steps, and if no sparse
+// true if the rank runs steps. addingMemory returns 0 if the rank runs no steps, or if no sparse
 // blocks are added.
 func (x *Forecast) addingMemory(largest plan.Block, runs bool) int64 {
 	if x.sum == nil || !runs {
@@ -463,8 +470,8 @@ func (x *Forecast) addingMemory(largest plan.Block, runs bool) int64 {
 // operands.
 func (x *Forecast) Leaves() ([]*codegen.Unit, error) { return x.code.Leaves(x.like()) }
 
-// like returns the specification of each operand for the compiler. prepared.Operands.Specs makes
-// the same specifications from blocks; like makes them from estimates.
+// like returns the specification of each operand for the compiler. It makes the specifications from
+// estimates. prepared.Operands.Specs makes specifications from the real blocks.
 func (x *Forecast) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for n, o := range x.k.Problem.Operands {

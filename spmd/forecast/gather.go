@@ -8,14 +8,14 @@ import (
 	"distaff/spmd/prepared/gathered"
 )
 
-// rows predicts which rows of a gathered operand a rank reads. The rows are in the range among, and
-// at most the fraction share of the rows in this range are read. within is a range that contains
-// all rows that the rank has in memory.
+// rows predicts which rows of a gathered operand a rank reads. All of these rows are in the range
+// `among`. They are at most the fraction `share` of all rows in that range. `within` is a range
+// that contains all rows that the rank has in memory.
 //
 // The rows are coordinates of the operands that the gathered operand is multiplied with. If these
 // operands are generated as bands, all rows that the bands can contain are assumed to be read.
-// Otherwise each entry is assumed to need a different row. If all rows are needed, among is the
-// range of all rows and share is 1.
+// Otherwise each entry is assumed to need a different row. If all rows are needed, `among` is the
+// range of all rows and `share` is 1.
 func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64,
 	share float64) {
 	mode := x.tensors[operand].Layout.Format.Order[0]
@@ -42,9 +42,10 @@ func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]in
 	return all, within, entries / float64(max(all[1], 1))
 }
 
-// boxes returns a range that contains all rows of a gathered operand that a rank can need. The
-// range follows from the boxes of the blocks that the rank reads of certain other operands. factors
-// lists the numbers of these operands. ok is false if one of them stores coordinates for the rows.
+// boxes returns a range that contains all rows of a gathered operand that a rank can need. factors
+// lists the numbers of other operands. The range is computed from the boxes of the blocks that the
+// rank reads of these operands. ok is false if one of these operands stores coordinates for the
+// rows.
 func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, factors []int) (rows [2]int64,
 	ok bool) {
 	o := &x.p.Operands[operand]
@@ -66,10 +67,10 @@ func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, factors []int) (row
 	return [2]int64{min(rows[0], rows[1]), rows[1]}, true
 }
 
-// bands predicts which rows of a gathered operand a rank needs, from the entries that it reads of
-// other operands. factors lists the numbers of these operands. rows is a range that contains the
-// rows that the entries need, and entries is their number. banded is true if all of these operands
-// are generated as bands. Otherwise rows must not be used.
+// bands predicts which rows of a gathered operand a rank needs. factors lists the numbers of other
+// operands, and the rank reads entries of these operands. rows is a range that contains the rows
+// that the entries need. entries is the number of the entries. banded is true if all operands in
+// factors are generated as bands. If banded is false, rows must not be used.
 func (x *Forecast) bands(t *plan.Traffic, rank, operand int, factors []int) (rows [2]int64,
 	entries float64, banded bool) {
 	o := &x.p.Operands[operand]
@@ -97,10 +98,9 @@ func (x *Forecast) bands(t *plan.Traffic, rank, operand int, factors []int) (row
 	return rows, entries, banded
 }
 
-// bandRange returns the values of variable v for which a block of a banded tensor can have entries.
-// vars lists the variables of the tensor's modes, and box is the box of the block. In each entry, v
-// differs by at most width from the coordinates in the other modes, and box bounds these
-// coordinates.
+// bandRange returns the range of values that variable v can have in the entries of a block of a
+// banded tensor. box is the box of the block, and vars lists the variables of the tensor's modes.
+// In each entry, v differs by at most width from the coordinates in the other modes.
 func bandRange(s *estimate.Tensor, box [][2]int64, v string, vars []string,
 	width int64) (r [2]int64) {
 	first := true

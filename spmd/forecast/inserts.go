@@ -7,18 +7,19 @@ import (
 	"distaff/kernels/tune"
 )
 
-// The constants determine the cost of a workspace. keyBytes is the size of a key in bytes, and also
-// the size of a slot of a hash table. slotsPerEntry is about the number of slots for each entry.
-// pairBytes is the size of one element, in bytes, when entries are sorted.
+// These constants determine the cost of a workspace. keyBytes is the size, in bytes, of a key, and
+// also of a slot of a hash table. A hash table has about slotsPerEntry slots for each entry.
+// pairBytes is the size, in bytes, of one element of the arrays that sort entries.
 const keyBytes, slotsPerEntry, pairBytes = 8, 3, 16
 
-// buckets is the number of values of one digit in the radix sort of a workspace's entries. Each
-// pass of the sort clears an array with this number of counts, and then sums the counts.
-// stepsPerPass is the number of dependent steps in one use of a workspace with few entries. A use
-// consists of filling, sorting, reading and emptying the workspace.
+// buckets is the number of different values of one digit in the radix sort of a workspace's
+// entries. Each pass of the sort clears an array of counts, one for each value, and then sums the
+// counts. stepsPerPass is the number of steps, each dependent on the step before, in one use of a
+// workspace with few entries. One use consists of filling, sorting, reading and emptying the
+// workspace.
 const buckets, stepsPerPass = 256, 12
 
-// insert adds the cost of the workspace i to the work of leaf l. value is the size of a value in
+// insert adds the cost of workspace i to l, the work of a leaf. value is the size of a value in
 // bytes. fixed says that the entries are stored into a pattern that exists already.
 func insert(l *tune.Leaf, i workload.Insert, value float64, fixed bool) {
 	row, places := i.Row*value, i.Places

@@ -17,9 +17,9 @@ import (
 	"distaff/spmd/prepared"
 )
 
-// Least is the memory that a statement certainly needs on a rank, according to what is known before
-// anything is read or computed. It counts blocks of operands and of the result, because a rank
-// holds them when computing ends.
+// Least is the memory that a statement certainly needs on a rank, from the properties that are
+// known before anything is read or computed. It counts blocks of operands and of the result,
+// because a rank holds them when computing ends.
 //
 // For an operand that is read into blocks it counts the values of a dense tensor or the first pos
 // array of another tensor, and the entries of generated data. For the result it counts the values
@@ -75,7 +75,8 @@ func sum(list []float64) (n float64) {
 	return n
 }
 
-// tensor returns a tensor in the blocks of part.
+// tensor returns a description of the named tensor, divided into the blocks of part. The
+// description has no number of entries.
 func (x *Least) tensor(name string, part *partition.Partition) *estimate.Tensor {
 	f := x.k.Reader.Formats[name]
 	return &estimate.Tensor{Partition: part,
@@ -83,8 +84,8 @@ func (x *Least) tensor(name string, part *partition.Partition) *estimate.Tensor 
 			Format: f}}
 }
 
-// add adds the memory of a tensor. If the tensor is counted already, it keeps the larger figure of
-// each rank.
+// add adds the memory of a tensor. If the tensor is counted already, add keeps, for each rank, the
+// larger of the two sizes.
 func (x *Least) add(t *tensorLeast) {
 	for _, u := range x.list {
 		if u.name != t.name {
@@ -237,8 +238,8 @@ func remedies(all ...string) string {
 	return ": " + strings.Join(all, ", or ")
 }
 
-// smaller suggests a format in which a tensor needs at most room bytes on a rank, by an estimate of
-// its entries. It returns "" if there is none.
+// smaller suggests a format in which the named tensor needs at most `room` bytes on a rank, by an
+// estimate of the tensor's entries. It returns "" if no format is small enough.
 func (x *Least) smaller(name string, room float64) string {
 	f := x.k.Reader.Formats[name]
 	n, what := f.NumModes(), "compress its outer levels"

@@ -51,8 +51,8 @@ func (x *planner) countMoves() {
 	x.countCopies(x.forecast.k.ResultPartition())
 }
 
-// countCopies counts the multicasts that send pieces of the result from their owners to the other
-// ranks that get copies. part is the partition of the result by its placement.
+// countCopies counts the multicasts by the owner of a piece of the result, which sends the piece to
+// the other ranks that store a copy. part is the partition of the result by its placement.
 func (x *planner) countCopies(part *partition.Partition) {
 	if part.Copies == nil {
 		return
@@ -92,9 +92,10 @@ func (x *planner) countMessage(k int, z plan.Size, from, to int) PlannedMove {
 		From: from, To: to}
 }
 
-// loadCost returns the cost of loading an operand into its first blocks. If an operand is cut along
-// its storage order and its blocks can't be views, it is first read in equal ranges (see
-// input.Stored), unless a program holds it.
+// loadCost returns the cost of loading an operand into its first blocks. An operand that is cut
+// along its storage order is first read in equal ranges if its blocks cannot be views (see
+// input.Stored). The cost then includes this reading. An operand that a program holds is not read
+// in equal ranges.
 func (x *Forecast) loadCost(operand int, in load.Input) load.Cost {
 	o, s, ranks := &x.p.Operands[operand], x.homes[operand], x.p.Ranks
 	g := x.k.Reader.Target(s.Partition, o.Tensor)
@@ -144,7 +145,8 @@ func (x *Forecast) loadCost(operand int, in load.Input) load.Cost {
 	return c
 }
 
-// drift returns how far the guessed bounds of a tensor's chunks may differ from the actual bounds.
+// drift returns upper limits of the errors of a tensor's estimates. The errors arise if the bounds
+// of the tensor's chunks are guessed (see estimate.Tensor.Drift).
 func drift(s *estimate.Tensor) assemble.Drift {
 	share, chunks := s.Drift()
 	return assemble.Drift{Share: share, Regions: chunks}
@@ -189,8 +191,8 @@ func (x *Forecast) placingMemory(blocks []int64) (peak, kept []int64) {
 }
 
 // completingMemory returns, for each rank, the bytes that completing the result needs in addition
-// to its blocks. Completing gives the same stored coordinates to all blocks that differ only in
-// dense inner levels (see prepared.Result.Complete).
+// to its blocks. Completing gives the same stored coordinates to all blocks whose ranges differ
+// only in dense inner levels (see prepared.Result.Complete).
 func (x *Forecast) completingMemory() []int64 {
 	if x.k.Options.Places || len(x.units) > 0 && x.units[0].Result.Repack {
 		return make([]int64, x.p.Ranks)

@@ -190,10 +190,10 @@ type PlannedMove struct {
 	Forwarded bool `json:"forwarded,omitempty"`
 }
 
-// PlannedSum is a step of a tree sum that the rank takes part in. Rank From sends its partial block
-// to rank To, which adds it to its own partial block. If Final is set, the sum is complete: rank
-// From sends the block, or a part of it, to a rank that owns the block, assembles a piece, or gets
-// a copy.
+// PlannedSum is a message of a tree sum that the rank sends or receives. If Final is not set, rank
+// From sends its partial block to rank To, and rank To adds the block to its own partial block. If
+// Final is set, the sum is complete: rank From sends the block, or a part of it, to a rank that
+// owns the block, assembles a piece, or gets a copy.
 type PlannedSum struct {
 	PlannedMove
 	Final bool `json:"final,omitempty"`
@@ -402,6 +402,7 @@ func (x *planner) detail(rank int) *PlannedRank {
 	return &x.out.PerRank[rank]
 }
 
+// Arrive keeps an arrival of blocks of an operand, until Step lists it among the fetches of a step.
 // Arrive, Step, Send, Broadcast, Sum, Part and Gather implement exec.Watcher.
 func (x *planner) Arrive(operand int, a plan.Arrival) {
 	x.coming[operand] = append(x.coming[operand], a)

@@ -35,7 +35,8 @@ type PlannedTime struct {
 // slowest lists the kinds of messages, from the slowest to the fastest.
 var slowest = []string{tune.BetweenMachines, tune.BetweenProcesses, tune.BetweenThreads}
 
-// time predicts the phases. It returns nil if m is nil.
+// time predicts how long the phases of the job take on a machine with model m. It returns nil if m
+// is nil.
 func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 	if m == nil {
 		return nil
@@ -103,7 +104,8 @@ func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (se
 	return seconds
 }
 
-// leaf describes the work of a unit on whole tensors as the machine model counts it.
+// leaf describes the work of a unit in the terms of the machine model, as if one call of the unit
+// worked on the whole tensors.
 func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 	at := workload.Extents{Counts: make([][]int64, len(u.Args)),
 		Segments: make([][]workload.Segments, len(u.Args)),

@@ -53,8 +53,9 @@ func (s *Source) EntryCount(dims []int64) float64 {
 	return all
 }
 
-// Listed returns the number of entries that a source lists, including repeated coordinates. entries
-// is the approximate number of different coordinates.
+// Listed estimates the number of entries that a source lists. Entries with the same coordinates are
+// all counted. entries is the approximate number of different coordinates; the result is at least
+// entries.
 func (s *Source) Listed(entries float64) float64 {
 	if s != nil && s.about != nil && !s.Dense && s.Scalar == nil {
 		return max(entries, float64(*s.about), float64(s.counted))

@@ -29,8 +29,9 @@ func (r *Reader) pickFormats() {
 }
 
 // bindGenerated creates the generator of each operand with generated data, for the operand's sizes
-// and type. The generated values depend on the tensor's name. The operand that is the old value of
-// the result gets the result's name, although the right side may use another name.
+// and type. The generated values depend on the name that the generator gets. For the operand that
+// is the old value of the result, this is the name of the result. For any other operand, it is the
+// operand's name.
 func (r *Reader) bindGenerated() (err error) {
 	for _, name := range r.p.Names {
 		if s := r.Sources[name]; s != nil && s.Gen != nil {

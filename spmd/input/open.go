@@ -238,8 +238,8 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 	}
 }
 
-// locate returns a function that messages use to say where two entries of s are. Given their
-// coordinates, the function returns the numbers of the lines of the first two entries with these
+// locate returns a function for messages about repeated coordinates. The function takes the
+// coordinates at. It returns the line numbers of the first two entries of s that have these
 // coordinates. A number is 0 if the line is not known.
 func (r *Reader) locate(s *Source) func(at []int64) (first, second int) {
 	return func(at []int64) (first, second int) {

@@ -133,7 +133,8 @@ func (r *Reader) openParts(heads map[string]sourceHeader) error {
 	return nil
 }
 
-// openTold opens an input at a rank other than 0, described by the header of rank 0.
+// openTold opens an input at a rank other than 0. h is the header that describes the input; rank 0
+// made it.
 func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 	s := &Source{name: name, In: in, order: r.p.Orders[name], From: in.File,
 		typ: h.Type, Dense: h.Dense, dims: h.Dims, exact: h.Exact, Scalar: h.Scalar}

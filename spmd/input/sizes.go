@@ -125,8 +125,8 @@ func (r *Reader) guessOldType(operands map[string]tensor.Type) error {
 	return err
 }
 
-// guessSizes determines every size of a statement whose inputs are partly unknown: it assumes
-// kernels.UnknownSize for a mode unless an exact size is known.
+// guessSizes determines every size of a statement if some inputs may be unknown. It assumes the
+// size kernels.UnknownSize for each mode of an operand whose sizes are not known exactly.
 func (r *Reader) guessSizes() (err error) {
 	known := map[string][]notation.Known{}
 	for _, name := range r.p.Names {

@@ -78,10 +78,12 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target,
 }
 
 // StoredMoves predicts the messages of Stored, and calls travel for each message. b describes the
-// tensor's stored blocks. Stored first sends blocks to the owners of the even ranges, and from
-// there to the owners of the chunks. The partition of g must be located. exact says that the sizes
-// of the messages are not estimates. The sizes are exact if the tensor is dense and has the format
-// and type of g, and if no bounds of blocks or chunks are guessed.
+// tensor's stored blocks, and entries is the tensor's number of entries. Stored first sends blocks
+// to the owners of the even ranges, and from there to the owners of the chunks. The partition of g
+// must be located.
+//
+// exact is true if the sizes of the messages are not estimates. This is so if the tensor is dense
+// and has the format and type of g, and if no bounds of blocks or chunks are guessed.
 func StoredMoves(g *load.Target, b *store.Blocks, asIs bool, entries int64, ranks int,
 	travel func(z plan.Size, from, to int)) (exact bool) {
 	plain, spec := Even(g, ranks), g.Spec

@@ -37,10 +37,11 @@ func (r *Reader) Unchanged() error {
 	return nil
 }
 
-// changed returns an error with exit code 3 if the stream's file was written after recordState. It
-// accepts a file that was replaced or removed, because the old file is still read. But if there are
-// several ranks (several is true), a replaced file is an error too, because some ranks may have
-// opened the old file and some the new one.
+// changed returns an error with exit code 3 if the stream's file was written after recordState.
+// several says that there are several ranks. If it is true, changed also returns an error if the
+// file was replaced: some ranks may have opened the old file and some the new one. If several is
+// false, a replaced file is accepted, because the old file is still read. A removed file is
+// accepted in both cases.
 func (s *Source) changed(several bool) error {
 	if s.found == nil || s.Scalar != nil {
 		return nil

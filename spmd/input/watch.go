@@ -22,7 +22,8 @@ import (
 
 // watchEvery is the interval between checks of the input files while leaves run. stopEvery is the
 // interval between requests to a leaf that has not stopped yet, and between the checks of Fault.
-// endWithin is the time that a job has to shut down by itself after endAfter is called.
+// endWithin is how long a job may take to end after endAfter is called. If the job takes longer,
+// its process is ended.
 const (
 	watchEvery = time.Second
 	stopEvery  = 20 * time.Millisecond
@@ -146,9 +147,10 @@ func (r *Reader) Fault() error {
 	return nil
 }
 
-// Blame replaces the error or the panic of a job by the error of an input that changed while the
-// job ran, if there is one. Such an input can cause any failure. An error is kept if the context
-// has ended. A panic is also replaced if a trusted .tcs file is invalid. Blame must be deferred.
+// Blame replaces the error or the panic of a job if an input changed while the job ran. The new
+// error names this input. A changed input can cause any failure. Blame keeps the job's error if the
+// context has ended. It also replaces a panic if a trusted .tcs file is invalid. Blame must be
+// deferred.
 func (r *Reader) Blame(err *error) {
 	if v := recover(); v != nil {
 		broken := r.Fault()

@@ -15,16 +15,16 @@ type checks struct {
 	last map[*jobfile.Statement]*lastRun // nil after a single run
 }
 
-// lastRun is the newest run of a statement that has run more than once, while its result has not
-// been compared with the reference.
+// lastRun is the newest run of a statement that has run more than once. It is kept for finish,
+// which compares the result of the run with the reference.
 type lastRun struct {
 	s *program.Statement
 	n *program.Snapshot
 }
 
-// after records a run that has ended. It compares the first run of a statement with the reference
-// evaluator at once. From the later runs it keeps only the snapshot of the newest run, which finish
-// compares.
+// after records a run that has ended. If it is the first run of the statement, after compares it
+// with the reference evaluator at once. Otherwise after keeps the run's snapshot n for finish, and
+// closes the snapshot that was kept before.
 func (c *checks) after(s *jobfile.Statement, k *program.Statement, n *program.Snapshot) error {
 	if err := k.After(n); err != nil {
 		n.Close()

@@ -91,9 +91,9 @@ type Report struct {
 	Lines      []string  // the results of checks, at rank 0
 }
 
-// Ended is the error of a job that ends without writing outputs, because a check found a difference
-// or the condition of a repeat with "or fail" did not hold after the last pass. Every rank gets the
-// same error.
+// Ended is the error of a job that ends without writing outputs. Either a check found a difference,
+// or a repeat with "or fail" made its last pass and its condition still did not hold. Every rank
+// gets the same error.
 type Ended struct{ Msg string }
 
 func (e *Ended) Error() string { return e.Msg }
@@ -249,9 +249,9 @@ func (r *execution) list() {
 	}
 }
 
-// declare gives the program its initial tensors. It drops all tensors of the program, and then
-// declares the tensors of the file again. It also declares each temporary tensor for which the flag
-// -f gives a format.
+// declare resets the program to its initial tensors: it drops all tensors of the program, and
+// declares the tensors of the file. It also declares each temporary tensor for which the flag -f
+// gives a format.
 func (r *execution) declare() error {
 	for _, name := range r.p.Names() {
 		r.p.Drop(name)

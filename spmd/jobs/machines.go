@@ -30,7 +30,7 @@ func (r *execution) machines() error {
 	return nil
 }
 
-// target returns where a placement puts a tensor, for the given number of ranks. There are three
+// target finds where a placement puts a tensor, for the given number of ranks. There are three
 // cases:
 //
 //   - Over a machine of one dimension, the placement divides one mode evenly among all ranks: mode
@@ -38,7 +38,7 @@ func (r *execution) machines() error {
 //   - Over a machine of one dimension, the placement gives every rank a copy, or there is only one
 //     rank and the first case does not hold: mode is -1, and machine is nil. Program.Place then
 //     moves the whole tensor to rank 0.
-//   - Otherwise machine is the machine of the placement.
+//   - Otherwise machine is the machine of the placement, and mode is 0.
 func (r *names) target(p place.Placement, ranks int) (mode int, machine *place.Machine, err error) {
 	over := r.f.MachineOf(p)
 	m := r.grids[over]

@@ -26,8 +26,8 @@ func (r *execution) outputs() (list []output.Output) {
 
 // Files lists the files that a job file reads and writes, including the job file itself. It leaves
 // out the C files of its schedules. A number that is the input of a scalar is listed like the name
-// of a file. given holds the inputs, and outputs the output files, that command-line flags name;
-// the keys are tensors. stats is the file for the statistics, or "".
+// of a file. given maps tensors to the inputs that command-line flags name. outputs maps tensors to
+// the output files that command-line flags name. stats is the file for the statistics, or "".
 func Files(f *jobfile.File, given map[string]input.Input, outputs map[string]string,
 	stats string) []outfile.Use {
 	r := newNames(f, given)

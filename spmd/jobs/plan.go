@@ -66,8 +66,8 @@ type Route struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// maxRouted is the number of ranks with routes in a plan: ranks 0 to maxRouted-1. Others is the
-// sender in a Route that counts all other ranks together.
+// maxRouted is the number of ranks whose routes a plan lists one by one: ranks 0 to maxRouted-1.
+// Others is the sender of a Route that counts the bytes from all other ranks together.
 const maxRouted, Others = 64, -1
 
 // Planner is a function that plans a statement for all ranks. It passes the forecast and the plan
@@ -139,8 +139,8 @@ func (x *follower) close() {
 	}
 }
 
-// variant identifies a plan of a statement. adds says that the statement is a += and that the
-// result has an old value.
+// variant identifies a plan of a statement. adds is true if the statement is a += and its result
+// already has a value.
 type variant struct {
 	s    *jobfile.Statement
 	adds bool
@@ -178,8 +178,9 @@ func (s *state) clone() *state {
 	return c
 }
 
-// key returns a text that identifies the state. If the keys of two states are equal, every item of
-// the file has the same effect and the same cost in both states.
+// key returns a text that identifies the state. repeat uses it to find a pass that changes nothing.
+// If the keys of two states are equal, every item of the file has the same effect and the same cost
+// in both states.
 func (s *state) key() string {
 	var list []string
 	for name, h := range s.held {
@@ -313,9 +314,9 @@ func (x *follower) statement(s *jobfile.Statement) error {
 	return x.place(s, t.Name, t.Placement.Placement)
 }
 
-// adopts reports whether a statement uses the blocks of tensor h unchanged, although g, the
-// statement's target for the tensor, divides it into chunks of its storage order. It must agree
-// with prepared.Operands.adoptCuts.
+// adopts reports whether a statement uses the blocks of tensor h unchanged, instead of dividing the
+// tensor again. g is the statement's target for the tensor. adopts returns false unless g divides
+// the tensor into chunks of its storage order. It must agree with prepared.Operands.adoptCuts.
 func adopts(g *load.Target, h *input.Held) bool {
 	a := g.Partition.Ordered()
 	return a != nil && len(g.Partition.Axes) == 1 && len(a.Ordered.Cuts) == 1 &&
@@ -331,9 +332,9 @@ func (k *planned) name(operand string) string {
 }
 
 // move counts the traffic that brings a tensor from where h holds it to the blocks of access a. If
-// first is true, move also counts the transfer in the number of times that the tensor moves in the
-// item. The caller passes false if it has counted that already or counts it itself. move counts
-// nothing if the item is a declaration.
+// first is true, move also counts how often the item moves the tensor: it adds 1 to this number.
+// The caller passes false if it has already done this or does this itself. move counts nothing if
+// the item is a declaration.
 func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *input.Held,
 	first bool) {
 	if _, ok := it.(*jobfile.Tensor); ok {
@@ -375,7 +376,10 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 // every rank has the tensor already. h describes where the tensor is, or is nil if it is still in
 // its input. If the tensor is distributed by rows and h.AsIs is set, each rank sends its rows to
 // all other ranks. Otherwise the tensor is moved to the owner of its only block, which broadcasts
-// it. first says that this is the first transfer of the tensor for the item.
+// it.
+//
+// If first is true, replicate also counts how often the item moves the tensor: it adds 1 to this
+// number. The caller passes true for the first transfer of the tensor in a run of the item.
 func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h *input.Held,
 	first bool) {
 	z := plan.Size{}
@@ -431,8 +435,9 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 	}
 }
 
-// variant returns the plan of statement s in the current state. A statement is planned at most
-// twice: with and without an old value of its result. Later calls return the same plan.
+// variant returns the plan of statement s for the current state of the tensors (x.at). A statement
+// has at most two plans: one for a result with an old value, and one for a result without an old
+// value. Later calls return the same plan.
 func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
 	stmt, err := notation.Parse(s.Text)
 	if err != nil {

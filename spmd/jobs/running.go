@@ -54,11 +54,11 @@ func (r *running) leave() {
 	r.repeats = r.repeats[:len(r.repeats)-1]
 }
 
-// text describes the statement that is running: its line in the file, the current pass of each
-// enclosing repeat, the seconds since the job began, the progress of its leaf, and its text.
-// elapsed is the time since the job began. leaf describes the progress of the leaf, or is "" if it
-// is unknown. Between statements, text describes the innermost repeat; outside of repeats it
-// returns "".
+// text describes the statement that is running. It gives the line of the statement in the file, the
+// current pass of each enclosing repeat, elapsed in seconds, leaf, and the text of the statement.
+// elapsed is the time since the job began. leaf describes the progress of the statement's leaf, or
+// is "" if the progress is unknown. Between statements, text describes the innermost repeat;
+// outside of repeats it returns "".
 func (r *running) text(f *jobfile.File, elapsed time.Duration, leaf string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

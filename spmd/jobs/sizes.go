@@ -45,9 +45,9 @@ func newNames(f *jobfile.File, given map[string]input.Input) *names {
 	return r
 }
 
-// Notes returns a line for each tensor whose values are kept in another type than the file
-// declares, and for each input of a flag whose values are not used. given holds the inputs that
-// flags give.
+// Notes returns a line for each tensor whose values are stored in another type than the job file
+// declares. It also returns a line for each input that a flag gives although its values are not
+// used. given holds the inputs that flags give.
 func Notes(f *jobfile.File, given map[string]input.Input) (notes []string) {
 	for _, t := range f.Tensors {
 		if s := tensor.TypeNote(t.Type); s != "" {

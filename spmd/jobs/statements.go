@@ -87,8 +87,8 @@ func (r *names) statements(found known, ranks int) ([]Statement, error) {
 	return out, nil
 }
 
-// words matches names and numbers. In M.x, it matches ".x" with its point, so that x is not taken
-// for a name.
+// words matches names and numbers. In text such as "M.x", it matches ".x" with the point, so that x
+// is not taken for a name.
 var words = regexp.MustCompile(`[0-9][0-9A-Za-z_.]*|\.?[A-Za-z_][0-9A-Za-z_]*`)
 
 // numbered maps names to numbers such as $1. The numbers follow the order of the names' first use.
@@ -128,9 +128,9 @@ func (n numbered) command(c *schedule.Command) string {
 	return c.Name + "(" + strings.Join(args, ",") + ")"
 }
 
-// renamed returns a text that identifies the leaves that a run of the statement is expected to
-// call. If two statements have the same text, they read the same inputs and run equally often, and
-// their statements, tensors, commands, placements and machines are equal except for names. renamed
+// renamed returns a key for the leaves that a run of the statement is expected to call. Names do
+// not matter. If two statements have the same key, they read the same inputs and run equally often.
+// Their texts, tensors, commands, placements and machines then differ at most in names. renamed
 // returns "" if the statement or its schedule cannot be parsed.
 func (s Statement) renamed() string {
 	g := s.Given
@@ -202,8 +202,9 @@ func timesOf(items []jobfile.Item) map[*jobfile.Statement]int64 {
 
 // givenOf returns what is known about the tensors of statement s before it runs. types and dims
 // hold the types and sizes of the file's tensors. written contains the names of tensors that
-// earlier statements have computed; the inputs of these tensors are not read any more. givenOf then
-// adds the sizes of this statement's result to dims if they are known, and its name to written.
+// earlier statements have computed; the inputs of these tensors are not read any more. At the end,
+// givenOf records the result of s: it adds the result's sizes to dims if they are known, and the
+// result's name to written.
 func (r *names) givenOf(s *jobfile.Statement, types map[string]tensor.Type, dims map[string][]int64,
 	written map[string]bool) (input.Given, error) {
 	g := input.Given{Statement: s.Text, Formats: map[string]string{}, Types: map[string]string{},

@@ -42,15 +42,14 @@ func (t tally) add(o tally, n int64) {
 	}
 }
 
-// travel counts one occurrence of the traffic c of an item. name is the tensor that moves, or "" if
-// the traffic is part of the computation.
+// travel counts the traffic c of an item once more. name is the tensor that is moved, or "" if the
+// traffic is part of the computation.
 func (t tally) travel(it jobfile.Item, name string, c *stats.Comm) {
 	t[count{item: it, what: carries, tensor: name, comm: c}]++
 }
 
-// route counts bytes of tensor name that rank sender sends to rank receiver. The ranks from
-// maxRouted on have no routes of their own: as senders they are counted together (Others), and
-// bytes that they receive are not counted.
+// route counts bytes of tensor name that rank sender sends to rank receiver. Senders from maxRouted
+// on are counted together, as Others. Bytes to receivers from maxRouted on are not counted.
 func (t tally) route(it jobfile.Item, name string, sender, receiver int, bytes int64) {
 	if sender >= maxRouted {
 		sender = Others
@@ -112,8 +111,8 @@ func (x *follower) report() *Planned {
 	return out
 }
 
-// transfer adds n to one of the numbers that describe this item's planned transfer of tensor
-// c.tensor. c is the key of n in a tally; c.what says which number is increased.
+// transfer adds the number n from a tally to this item's plan. c is the key of n in the tally:
+// c.tensor is the tensor that is transferred, and c.what says what n counts.
 func (p *PlannedItem) transfer(c count, n int64) {
 	k := slices.IndexFunc(p.Moves, func(t PlannedTransfer) bool { return t.Tensor == c.tensor })
 	if k < 0 {

@@ -33,7 +33,7 @@ type Unmet struct{ Err error }
 func (e *Unmet) Error() string { return e.Err.Error() }
 func (e *Unmet) Unwrap() error { return e.Err }
 
-// Options are the parts of a job's options that launch needs.
+// Options holds the options of a job that package launch uses.
 type Options struct {
 	Ranks        int          // ranks in this process; more than 1 is refused
 	Threads      int          // threads of each rank; 0 for the default

@@ -8,10 +8,10 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Agree decides whether a step that every rank has made by itself succeeded. If ranks failed, the
-// job ends with the error of the lowest rank that failed. If the ranks read pieces of a file, which
-// follow one another in the order of ranks, this error is the first one in the file. Agree returns
-// nil either at all ranks or at none. Every rank must call it.
+// Agree decides whether a step that every rank has made by itself succeeded everywhere. If ranks
+// failed, the job ends with the error of the lowest rank that failed. If the ranks read pieces of a
+// file, in the order of ranks, this error is the first one in the file. Agree returns nil either at
+// all ranks or at none. Every rank must call it.
 func Agree(c comm.Comm, err error) error {
 	first, cerr := firstFailed(c, err)
 	switch {
@@ -39,10 +39,10 @@ func firstFailed(c comm.Comm, err error) (int, error) {
 }
 
 // settle completes the reading of a text file in parts. err is the error of this rank's part, or
-// nil. At the ranks before the first rank that failed, settle calls rest, which reads the remaining
-// entries of this part, because they may contain an earlier mistake. If part is not nil, settle
-// then checks the total number of entries against the number that the file announces, and the kinds
-// of the entries against each other. Every rank must call it.
+// nil. If this rank is before the first rank that failed, settle calls rest to read the remaining
+// entries of the part: they may contain an earlier mistake. If part is not nil, settle then checks
+// that the file has as many entries as it announces, and that the kinds of its entries may occur
+// together (see judge). Every rank must call it.
 func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	first, cerr := firstFailed(c, err)
 	if cerr != nil {
@@ -71,9 +71,9 @@ func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	return judge(c, part)
 }
 
-// judge checks that the parts of a text file contain only kinds of entries that may occur together
-// in one file. If the kinds look wrong together, rank 0 reads the whole file to find the error.
-// Every rank must call it.
+// judge checks that the entries in all parts of a text file have kinds that may occur in one file.
+// For example, certain files must not have entries both above and below the diagonal. If the kinds
+// may be wrong, rank 0 reads the whole file to find the error. Every rank must call it.
 func judge(c comm.Comm, part text.Part) error {
 	p, ok := part.(text.Marked)
 	if !ok {
@@ -89,8 +89,9 @@ func judge(c comm.Comm, part text.Part) error {
 	return Agree(c, err)
 }
 
-// begin tells this rank's part how many entries precede the part in the file. It does nothing if
-// the entries have coordinates of their own. Every rank must call it.
+// begin tells this rank's part the number of entries before the part. Without this number, the part
+// cannot compute coordinates that follow from an entry's place in the file. If the entries have
+// coordinates of their own, begin does nothing. Every rank must call it.
 func begin(c comm.Comm, part text.Part) error {
 	if part == nil || !part.Ordinals() {
 		return nil

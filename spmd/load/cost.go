@@ -135,9 +135,9 @@ func (g *Target) UsesBetween(in Input, ranks int) bool {
 	return in.Tensor != nil && g.canUseKeys(in.Tensor, in.AsIs, in.Alone, ranks)
 }
 
-// Least returns a lower bound of the size of each rank's blocks. fixed returns the bytes that a
-// block needs whatever its entries are. The bound is 0 if the tensor has the blocks' format and
-// type, and each block is a contiguous part of its arrays (Viewable).
+// Least returns a lower bound of the size of each rank's blocks. fixed returns the number of bytes
+// that a block needs regardless of its entries. The bound is 0 if the tensor has the blocks' format
+// and type, and each block is a contiguous part of its arrays (Viewable).
 func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []float64 {
 	least := make([]float64, ranks)
 	if in.Tensor != nil && in.AsIs && g.Viewable(in.Tensor) {
@@ -149,7 +149,8 @@ func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []fl
 	return least
 }
 
-// forecast returns how blocks will be made (way), and an upper bound of the bytes of the buffers.
+// forecast predicts how blocks will be made. way is the way to make them, and bytes is an upper
+// bound of the size of the buffers. limit is the number of free bytes, or 0 for no limit.
 func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	if in.InPlace || g.areViews(in, ranks) {
 		return shared, 0
@@ -189,11 +190,11 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 }
 
 // travelling returns an upper bound of the number of bytes that a rank sends and receives at the
-// same time. In one round a rank sends at most sendRoom bytes, plus its last batch and its staged
-// entries. What it receives is at most inboxRooms times as large.
+// same time. In one round a rank sends at most sendRoom bytes, its last batch and its staged
+// entries. The bound for the bytes that it receives is inboxRooms times larger.
 //
-// entries is the number of entries over all ranks. makesRoom says that zeros are sent besides the
-// entries, to make room in other blocks. free is the number of free bytes of the rank.
+// entries is the number of entries over all ranks. If makesRoom is true, the ranks also send zeros,
+// which make room in other blocks. free is the number of free bytes of the rank.
 func (g *Target) travelling(entries int64, makesRoom bool, free int64) int64 {
 	modes, typ := g.Partition.Order, g.Spec.Type
 	entry := groupBytes + recordBytes(modes, typ)
@@ -207,9 +208,8 @@ func (g *Target) travelling(entries int64, makesRoom bool, free int64) int64 {
 	return min((1+inboxRooms)*round, 2*max(entry*entries, tcs.Align))
 }
 
-// shared and assembling are two more ways to make blocks, besides collecting, spreading and
-// joining. With shared, blocks need no buffers. With assembling, one rank assembles its single
-// block.
+// shared and assembling are two more ways to make blocks; the other ways are collecting, spreading
+// and joining. shared: the blocks need no buffers. assembling: the only rank makes the only block.
 const shared, assembling = -1, -2
 
 // levelSizes returns the sizes of the levels' modes.

@@ -5,18 +5,18 @@ import (
 	"distaff/io/tensor"
 )
 
-// Piece returns rank r's share of t: an equal share of its bytes, in storage order (SuperTaco
-// (2019), section 4.4.1). It reads only the few elements that locate the ends of the share. The
-// caller closes it.
+// Piece returns rank r's share of t: a range in storage order that has about 1/ranks of the bytes
+// (SuperTaco (2019), section 4.4.1). To find the ends of the range, Piece reads only a few
+// elements. The caller closes the share.
 func Piece(t *tcs.Tensor, r, ranks int) (*tcs.Tensor, error) {
 	s := newSizes(t)
 	lo, hi := s.cut(int64(r), int64(ranks)), s.cut(int64(r)+1, int64(ranks))
 	return t.View(tcs.Block{Cut: true, Level: -1, Lo: lo, Hi: hi})
 }
 
-// bytesBefore computes how many bytes of a tensor precede a position of its values. The position
-// and its parents, level by level up to the root, have an offset in the array of each level; the
-// number of bytes is the sum of these offsets.
+// bytesBefore computes the number of bytes of a tensor before a position of its values. It finds
+// the parents of the position, level by level up to the root. The number of bytes is the sum of the
+// offsets of the position and its parents in the arrays of the tensor.
 type bytesBefore struct {
 	t          *tcs.Tensor
 	from, to   int64 // positions of the values
@@ -29,7 +29,7 @@ func newSizes(t *tcs.Tensor) *bytesBefore {
 	return s
 }
 
-// at returns the number of bytes before position p.
+// at returns the number of bytes of the tensor before position p of its values.
 func (s *bytesBefore) at(p int64) int64 {
 	n := p * int64(s.t.Vals.Width)
 	for l := len(s.t.Levels) - 1; l >= 0; l-- {
@@ -47,10 +47,10 @@ func (s *bytesBefore) at(p int64) int64 {
 	return n
 }
 
-// lastParent returns the last parent whose segment starts at or before position q. If all segments
-// end at or before q, it returns the number after the last parent. The search starts where the
-// parent would be if all segments had the same length, in a window that grows until it contains the
-// parent.
+// lastParent returns the last parent of level l whose segment starts at or before position q. If
+// all segments end at or before q, it returns the number after the last parent. lastParent first
+// guesses the parent as if all segments had the same length. It then searches around this guess, in
+// a window that grows until the window contains the parent.
 func lastParent(t *tcs.Tensor, l int, q int64) int64 {
 	lev := &t.Levels[l]
 	n := lev.Pos.Len - 1
@@ -86,9 +86,9 @@ func lastParent(t *tcs.Tensor, l int, q int64) int64 {
 	return lev.Pos.First + max(lo, 0)
 }
 
-// maxMiss is the largest distance in bytes between a cut and its ideal position with which the
-// search for a cut ends early. If half the size of a part is smaller, it is the limit instead,
-// because otherwise the next cut could come before this one.
+// maxMiss is the largest distance in bytes between a cut and its ideal position that ends the
+// search for the cut early. The distance must also be at most half the size of a part, so that the
+// next cut does not come before this one.
 const maxMiss = 1 << 10
 
 // cut returns a position such that about k/n of the tensor's bytes precede it. It is deterministic,

@@ -22,8 +22,8 @@ const (
 	groupBytes = 8 + 8 + 8
 )
 
-// sink receives entries of the blocks that a rank owns. lane is the sending rank. Entries of lower
-// ranks come first in the input.
+// sink receives the entries of the blocks that this rank owns. lane is the rank that sent the
+// entries. In the input, the entries of lower lanes come first.
 type sink interface {
 	add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) error
 }
@@ -54,8 +54,8 @@ func newExchange(c comm.Comm, g *Target, owners []int32, to sink) *exchange {
 	return x
 }
 
-// pack appends a group to the message for the owner of its block. A group of this rank goes
-// straight to the sink.
+// pack appends a group of n entries of block b to the message for the owner of b. If this rank is
+// the owner, pack passes the group to the sink instead.
 func (x *exchange) pack(b plan.Block, cols [][]int64, vals []byte, n int) error {
 	owner := x.owners[b]
 	if int(owner) == x.c.Rank() {
@@ -167,10 +167,11 @@ func (x *exchange) deliver() error {
 	return nil
 }
 
-// turn exchanges the messages of one turn: the messages that are sent by each rank r with r % turns
-// == turn. There are several turns if a rank would otherwise receive too many bytes at a time.
-// counts[r] and got[r] are the numbers of bytes that this rank sends to and receives from rank r in
-// all turns. total is the sum of counts. send holds the bytes to be sent.
+// turn exchanges the messages of one turn. In this turn, each rank r with r % turns == turn sends
+// its messages, and the other ranks send nothing. There are several turns if a rank would otherwise
+// receive too many bytes at a time. counts[r] and got[r] are the numbers of bytes that this rank
+// sends to rank r and receives from rank r in all turns. total is the sum of counts. send holds the
+// bytes to be sent.
 func (x *exchange) turn(send *tcs.Memory, total int64, counts, got []int64, turn, turns int) error {
 	sendCounts, recvCounts := make([]int64, len(counts)), make([]int64, len(got))
 	if x.c.Rank()%turns == turn {

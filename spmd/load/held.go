@@ -83,7 +83,7 @@ type overlaps struct {
 	list   []wanted
 }
 
-// wanted is a block of the target, and the rank that owns it.
+// wanted is a block b of the target that may overlap an existing block. rank is the owner of b.
 type wanted struct {
 	rank int
 	b    plan.Block
@@ -129,7 +129,8 @@ func (x *overlaps) orderedRanges(a *partition.Axis, box [][2]int64) [2]int64 {
 	return [2]int64{int64(first), int64(end)}
 }
 
-// outerRange returns the coordinates in the outermost mode of one range of an ordered axis.
+// outerRange returns the bounds of range k of ordered axis a, in the first mode of a. The bounds
+// are a half-open interval of coordinates (see Axis.Bounds).
 func (x *overlaps) outerRange(a *partition.Axis, k int64) [2]int64 {
 	sizes := make([]int64, len(a.Modes))
 	for n, m := range a.Modes {
@@ -150,8 +151,9 @@ func axisRanges(a *partition.Axis, box [][2]int64) [2]int64 {
 	return all
 }
 
-// add appends the blocks for all combinations of the ranges of the axes from k on, except empty
-// blocks.
+// add appends blocks to x.list, one for each combination of ranges of the axes. For the axes from k
+// on, it combines all ranges in x.ranges. For the axes before k, x.at holds the chosen ranges. It
+// skips empty ranges.
 func (x *overlaps) add(k int) {
 	p := x.g.Partition
 	if k == len(x.at) {
@@ -250,9 +252,9 @@ type inFlight struct {
 	t       *tcs.Tensor
 }
 
-// aheadBytes is the largest size of a rank's messages in flight before it waits for the first
-// message. All ranks visit blocks in the same order, so that the receiver of the first message
-// never waits for a rank that waits for the receiver.
+// aheadBytes limits the bytes of the messages that a rank has in flight. If the messages exceed the
+// limit, the rank waits for the oldest ones. This wait causes no deadlock, because all ranks visit
+// the blocks in the same order.
 const aheadBytes = 64 << 20
 
 // send starts to send to a rank the overlap of block n with that rank's block w.
@@ -292,8 +294,9 @@ func (m *moving) receive(n int, dst *tcs.Tensor) error {
 	return t.Close()
 }
 
-// wait waits for messages in flight, the oldest first, until the remaining ones have at most rest
-// bytes. If rest is 0, it waits for all.
+// wait waits for messages in flight, the oldest first, until the total size of the remaining
+// messages is at most `rest` bytes. If `rest` is 0, it waits for all messages. It returns the first
+// error.
 func (m *moving) wait(rest int64) (err error) {
 	for len(m.flight) > 0 && (m.bytes > rest || rest == 0) {
 		w := m.flight[0]
@@ -342,8 +345,8 @@ func (g *Target) Moves(old *store.Blocks, asIs bool, entries int64,
 	return exact
 }
 
-// parts calls travel for each message that moveDense sends, with its size, its sender and its
-// receiver.
+// parts predicts the messages of moveDense. It calls travel for each message, with the size, the
+// sender and the receiver.
 func (g *Target) parts(from *store.Blocks, travel func(z plan.Size, from, to int)) {
 	x := g.overlaps(from)
 	for n, owner := range from.Owners {

@@ -64,7 +64,8 @@ func (g *Target) Blocks() *store.Blocks {
 		transfer.Like{Name: s.Name, Layout: tensor.Layout{Dims: s.Dims, Type: s.Type, Format: s.Format}})
 }
 
-// Blocks describes the blocks of a tensor with the given partition. The result contains no tensors.
+// Blocks describes the blocks of a tensor with the given partition. like holds the layout of the
+// tensor. The result contains no tensors.
 func Blocks(part *partition.Partition, like transfer.Like) *store.Blocks {
 	x := &store.Blocks{Layout: like.Layout,
 		Own: map[int]*tcs.Tensor{}, Guessed: part.Guessed()}
@@ -80,8 +81,9 @@ func Blocks(part *partition.Partition, like transfer.Like) *store.Blocks {
 	return x
 }
 
-// Viewable reports whether every block of t is a contiguous part of its arrays: only the outermost
-// stored mode is cut, and its coordinates can be searched.
+// Viewable reports whether every block of t can be a view that is a contiguous part of t's arrays.
+// This requires that no mode is cut except the mode of the outermost level. If that mode is cut,
+// the level must not be a singleton level.
 func (g *Target) Viewable(t *tcs.Tensor) bool {
 	for m := range g.Partition.Order {
 		if g.Partition.AxisOf(m) >= 0 &&

@@ -34,8 +34,8 @@ func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor,
 }
 
 // canUseKeys reports whether each block can be a view of tensor t that is bounded by two keys. It
-// returns false if one rank has one block. asIs says that the blocks have the format and type of t,
-// alone that only rank 0 has t, and ranks is the number of ranks.
+// returns false if there is one rank with one block. asIs says that the blocks have the format and
+// type of t. alone says that only rank 0 has t. ranks is the number of ranks.
 func (g *Target) canUseKeys(t *tcs.Tensor, asIs, alone bool, ranks int) bool {
 	return asIs && (ranks > 1 && !alone || ranks == 1 && g.Partition.Pieces() > 1) &&
 		g.ViewableBetween(t)
@@ -58,10 +58,10 @@ func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 	return true
 }
 
-// shownParts returns, for each block, the part of the file that the block covers. All blocks are
-// views of t. If blocks are bounded by keys, the dense levels of a view include positions of
-// neighbouring blocks. The part of such a block is then a smaller view, which contains only the
-// block's own positions. The views are valid until release is called.
+// shownParts returns the part of the file that each block covers. own holds this rank's blocks,
+// which are views of t. If the blocks are bounded by keys, the dense levels of such a view include
+// positions of neighbouring blocks. The part of the block is then a smaller view, which contains
+// only the block's own positions. The smaller views are valid until release is called.
 func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list []filePart,
 	release func(), err error) {
 	list, release = g.viewParts(own), func() {}
@@ -109,9 +109,9 @@ func Keys(ctx context.Context, t *tcs.Tensor, o *place.Ordered) ([][]int64, erro
 	return Locate(c, t, o, t.Header.Dims)
 }
 
-// DenseKeys returns the keys that Locate would find in any tensor with these sizes, if all levels
-// down to the innermost level that o cuts are dense. Sizes alone then determine the keys. Otherwise
-// ok is false. kinds holds the letters of the level kinds.
+// DenseKeys computes the keys that Locate would find in a tensor with these sizes. It needs only
+// the sizes, but all levels down to the innermost level that o cuts must be dense. If one of these
+// levels is not dense, ok is false. kinds holds the kinds of the levels.
 func DenseKeys(kinds []tensor.Kind, o *place.Ordered, sizes []int64) (keys [][]int64, ok bool) {
 	for l := range o.Modes {
 		if kinds[l] != tensor.Dense {
@@ -170,8 +170,8 @@ func Locate(c comm.Comm, t *tcs.Tensor, o *place.Ordered, sizes []int64) ([][]in
 	return x.keys(o)
 }
 
-// located converts between positions and keys of a tensor; see the methods of tcs.Tensor. Locate
-// needs nothing else of a tensor.
+// located has the methods of tcs.Tensor that Locate needs. They convert between positions and keys
+// of a tensor.
 type located interface {
 	Interval(level int) (lo, hi int64)
 	Find(key []int64) (int64, error)
@@ -201,10 +201,10 @@ func (x *locating) keys(o *place.Ordered) (keys [][]int64, err error) {
 	return keys, nil
 }
 
-// cutByCoordinates divides each range between neighbouring keys into n ranges with about equal
-// numbers of coordinates of the outermost mode. It returns all keys, the old ones and the new ones.
-// Each given key must be the first key with its coordinate of the outermost mode. o describes the
-// ranges and their modes.
+// cutByCoordinates divides each range between neighbouring keys into n smaller ranges. The smaller
+// ranges have about equal numbers of coordinates of the outermost mode. cutByCoordinates returns
+// all keys, the old ones and the new ones. Each given key must be nil, or have the coordinate 0 in
+// all modes except the outermost. o describes the ranges and their modes.
 func (x *locating) cutByCoordinates(keys [][]int64, n int64, o *place.Ordered) [][]int64 {
 	first := func(key []int64, open int64) int64 {
 		if key == nil {
@@ -225,9 +225,10 @@ func (x *locating) cutByCoordinates(keys [][]int64, n int64, o *place.Ordered) [
 	return out
 }
 
-// cutByPositions divides each range between neighbouring keys into cut.N ranges with about equal
-// numbers of positions of level cut.Level. It returns all keys, the old ones and the new ones.
-// coordinates is the number of coordinates in a key. Every rank must call it.
+// cutByPositions divides each range between neighbouring keys into cut.N smaller ranges. The
+// smaller ranges have about equal numbers of positions of level cut.Level. cutByPositions returns
+// all keys, the old ones and the new ones. coordinates is the number of coordinates in a key. Every
+// rank must call it.
 func (x *locating) cutByPositions(keys [][]int64, cut place.OrderedCut, coordinates int) ([][]int64,
 	error) {
 	before, err := x.before(keys, cut.Level)
@@ -260,7 +261,8 @@ func (x *locating) cutByPositions(keys [][]int64, cut place.OrderedCut, coordina
 	return out, nil
 }
 
-// before returns, for each key, how many positions of a level over all ranks precede it.
+// before returns, for each key, the number of positions of the given level that come before the
+// key. The number is the sum over all ranks. Every rank must call before.
 func (x *locating) before(keys [][]int64, level int) ([]int64, error) {
 	lo, hi := x.t.Interval(level)
 	n := make([]int64, len(keys)+1) // by key
@@ -284,9 +286,10 @@ func (x *locating) before(keys [][]int64, level int) ([]int64, error) {
 	return n[:len(keys)], err
 }
 
-// keysAfter returns, for each of some positions of a level, the smallest key that comes after all
-// entries before this position. ends holds the positions, which are counted over all ranks.
-// coordinates is the number of coordinates in a key. Every rank must call it.
+// keysAfter converts positions of a level to keys. ends holds the positions, which are counted over
+// all ranks. For each position, keysAfter returns the smallest key that comes after all entries
+// before the position. coordinates is the number of coordinates in a key. Every rank must call
+// keysAfter.
 func (x *locating) keysAfter(ends []int64, level, coordinates int) ([][]int64, error) {
 	lo, hi := x.t.Interval(level)
 	counts := make([]int64, x.c.Size())

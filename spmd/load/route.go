@@ -8,8 +8,9 @@ import (
 	"distaff/spmd/plan"
 )
 
-// stageBytes is about the number of bytes that a rank stages over all blocks, so that it passes
-// many entries at a time. maxStaged and minStaged bound the staged entries of one block.
+// stageBytes is about the number of bytes of the entries that a rank stages for all blocks
+// together. A rank stages entries so that it passes on many at a time. maxStaged and minStaged
+// bound the number of staged entries of one block.
 const (
 	stageBytes = 4 << 20
 	maxStaged  = 2048
@@ -40,8 +41,8 @@ type stage struct {
 	n    int
 }
 
-// modeCuts finds the ranges of coordinates of one mode. If a variable cuts two modes, both
-// coordinates of an entry must be in the same range.
+// modeCuts finds the ranges that contain coordinates of one mode. One variable may cut two modes. A
+// block then contains an entry only if both coordinates of the entry are in the same range.
 type modeCuts struct {
 	cuts  []int64 // nil if the mode is not cut
 	shift uint
@@ -57,10 +58,10 @@ type modeCuts struct {
 // free is the number of free bytes.
 func sendRoom(free int64) int64 { return min(sendBytes, max(free/16, 1<<16)) }
 
-// staged returns how many entries are staged for each block. blocks is the number of blocks, record
-// the size of an entry in bytes, and free the number of free bytes. All blocks together stage about
-// stageBytes, or less if memory is low. But each block stages at least minStaged and at most
-// maxStaged entries.
+// staged returns the number of entries that a rank stages for each block. For all blocks together,
+// the entries have about stageBytes bytes, or less if memory is low. But the result is at least
+// minStaged and at most maxStaged. blocks is the number of blocks, record is the size of an entry
+// in bytes, and free is the number of free bytes.
 func staged(blocks, record, free int64) int64 {
 	return min(max(min(stageBytes, sendRoom(free))/(record*max(blocks, 1)), minStaged), maxStaged)
 }
@@ -69,8 +70,9 @@ func staged(blocks, record, free int64) int64 {
 // mode, and the value.
 func recordBytes(modes int, typ tensor.Type) int64 { return int64(8*modes + int(typ.Size())) }
 
-// buffers returns the bytes that a rank needs during a whole Scatter in addition to blocks: staged
-// entries, and the messages if there are several ranks.
+// buffers returns the number of bytes that a rank needs during a whole Scatter, without its blocks.
+// These are the bytes of the staged entries and, if there are several ranks, of the messages. free
+// is the number of free bytes.
 func buffers(ranks int, blocks int64, modes int, typ tensor.Type, free int64) int64 {
 	record := recordBytes(modes, typ)
 	n := blocks * staged(blocks, record, free) * record
@@ -80,8 +82,8 @@ func buffers(ranks int, blocks int64, modes int, typ tensor.Type, free int64) in
 	return n
 }
 
-// tableBits is the binary logarithm of the largest size of a table. A larger table needs more cache
-// but fewer steps to find a range.
+// tableBits limits the size of modeCuts.table to about 1<<tableBits elements. In a larger table,
+// finding a range takes fewer steps, but the table needs more cache.
 const tableBits = 12
 
 func newRouter(g *Target, in *coo.Intake) *router {

@@ -25,9 +25,9 @@ import (
 // passes (SuperTaco (2019), sections 4.4.2 to 4.4.4). In the first pass, each rank counts its
 // entries of each block. The owner of a block computes the sizes of the block's arrays from the
 // counts. In the second pass, the entries are written directly into the arrays. The counts of the
-// ranks before a rank determine where the entries of this rank are written. Otherwise, or if one of
-// these ways fails because coordinates repeat or entries are out of order, the owners of the blocks
-// collect the entries, pack them and sort them.
+// lower ranks determine where each rank's entries are written. Otherwise, or if one of these ways
+// fails because coordinates repeat or entries are out of order, the owners of the blocks collect
+// the entries, pack them and sort them.
 //
 // If the input has mistakes, the error is about the first mistake in the input, for any number of
 // ranks. Every rank must call Scatter. The caller closes the blocks.
@@ -146,8 +146,8 @@ const (
 )
 
 // chooseWay chooses how the blocks are assembled from a stream: collecting, spreading or joining.
-// The choice depends only on this rank's own piece, and so the ranks must still agree. s is the
-// result of newSlots.
+// The stream is this rank's own piece, so that ranks may choose differently. The caller must
+// therefore make the ranks agree. s is the result of newSlots.
 func (g *Target) chooseWay(in coo.Stream, s *slots) int64 {
 	_, stored := in.(coo.Tensored)
 	switch {
@@ -160,7 +160,8 @@ func (g *Target) chooseWay(in coo.Stream, s *slots) int64 {
 	return collecting
 }
 
-// placing returns how entries of a stream are stored in dense blocks.
+// placing chooses what happens to the values in a dense block when entries of the stream are stored
+// there (see coo.Placing).
 func (g *Target) placing(in coo.Stream) coo.Placing {
 	t, stored := in.(coo.Tensored)
 	switch {
@@ -225,8 +226,9 @@ type maker interface {
 	Close()
 }
 
-// finish finishes the block of each maker and returns the blocks. If any rank failed, it closes all
-// blocks. err is an error that this rank had before, or nil. Every rank must call it.
+// finish completes the block of each maker and returns the blocks. If any rank failed, finish
+// closes all blocks and returns an error at every rank. err is an earlier error of this rank, or
+// nil. Every rank must call finish.
 func finish[M maker](c comm.Comm, makers map[plan.Block]M, err error) (map[plan.Block]*tcs.Tensor,
 	error) {
 	own := map[plan.Block]*tcs.Tensor{}
@@ -260,13 +262,13 @@ func (m spreads) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int)
 	return m[b].Add(cols, vals, n)
 }
 
-// errRepeated says, at every rank, that a coordinate repeats. Its values must then be summed in the
-// order of the input.
+// errRepeated says, at every rank, that a coordinate occurs more than once. The blocks must then be
+// assembled in another way, which sums the values in the order of the input.
 var errRepeated = errors.New("a coordinate occurs twice in the input, want it once")
 
-// spread makes dense blocks: each entry is stored at its position when it arrives. how says what
-// happens to repeated coordinates. If how is coo.Once and a coordinate repeats at any rank, spread
-// returns errRepeated.
+// spread makes dense blocks. It stores each entry at its position when the entry arrives. The
+// parameter how selects what happens to a value that the block already has there. If how is
+// coo.Once and a coordinate repeats at any rank, spread returns errRepeated.
 func (s *scatterer) spread(how coo.Placing) (map[plan.Block]*tcs.Tensor, error) {
 	makers := spreads{}
 	var err error
@@ -338,9 +340,9 @@ func (s *scatterer) collect() (map[plan.Block]*tcs.Tensor, error) {
 	return finish(s.c, makers, nil)
 }
 
-// wide reports whether blocks need positions of 64 bits. maxEntries is the largest number of
-// entries of a block of this rank. If any rank has a block that needs 64 bits, all blocks get them,
-// so that one leaf can read all blocks. Every rank must call it.
+// wide reports whether the blocks get positions of 64 bits. If a block of any rank needs 64 bits,
+// wide returns true at all ranks, so that one leaf can read all blocks. maxEntries is the number of
+// entries of this rank's largest block. Every rank must call wide.
 func (s *scatterer) wide(maxEntries int64) (bool, error) {
 	maxEntries, err := comm.AllreduceValue(s.c.Uncounted(), maxEntries, comm.Max)
 	return maxEntries > math.MaxInt32, err
@@ -405,8 +407,8 @@ func (s *scatterer) join() (map[plan.Block]*tcs.Tensor, error) {
 }
 
 // count makes the first pass over this rank's piece: it counts the entries of each block and sends
-// the counts to the owner of the block. The result has, for each block that this rank owns, the
-// counts of every rank. Every rank must call it.
+// the counts to the owner of the block. For each block that this rank owns, count returns the
+// counts of all ranks, indexed by rank. Every rank must call count.
 func (s *scatterer) count() (map[plan.Block][]coo.PartCount, error) {
 	r, levels := s.router, len(s.g.Spec.Format.Levels)
 	counters := make([]*coo.PartCounter, len(s.owners))

@@ -1,13 +1,12 @@
 package load
 
-// slots adds zeros to blocks that are cut along trailing dense levels, so that all blocks along the
-// cut store the same paths.
+// slots adds zeros to blocks, so that the blocks that share a cut dense level store the same paths.
 //
 // A path consists of the coordinates of an entry in the levels above the trailing dense levels.
 // Under each stored path, a dense level has a position for every coordinate, even if the value is
-// zero. If a dense level is cut, every block along the cut must store a path that any of the blocks
-// stores. Therefore a zero under the path of each entry is also sent to the blocks along the cut.
-// Blocks sum the values at equal coordinates.
+// zero. If a dense level is divided among blocks and one of these blocks stores a path, all of them
+// must store the path. Therefore each of these blocks also gets a zero with the path of every
+// entry. Blocks sum the values at equal coordinates.
 type slots struct {
 	from int       // the first of the dense levels
 	own  []int     // dense levels whose variable does not cut a level above them
@@ -17,8 +16,8 @@ type slots struct {
 	pick []int32   // by level, the current range
 }
 
-// newSlots returns the slots of a target, or nil if no entry has to be sent to other blocks as a
-// zero. split holds the cuts of each level.
+// newSlots returns the slots of a target. It returns nil if no zeros have to be added to blocks.
+// split holds the cuts of each level.
 func newSlots(g *Target, split []modeCuts) *slots {
 	format := g.Spec.Format
 	from := len(format.Levels) - format.TrailingDense()
@@ -79,9 +78,10 @@ func (r *router) makeRoom(cols [][]int64, n int) error {
 	return nil
 }
 
-// stageZeros stages a zero for each combination of ranges of the given dense levels, in the block
-// with these ranges. base is the sum of what all other levels contribute to the number of the
-// block.
+// stageZeros stages zeros with the path in r.slots.cols. For each combination of nonempty ranges of
+// the given dense levels, it stages one zero in the block with these ranges. It stages nothing if
+// no block contains the path. base is the part of the block's number that the ranges of other
+// levels contribute.
 func (r *router) stageZeros(base int32, levels []int) error {
 	s := r.slots
 	if len(levels) > 0 {

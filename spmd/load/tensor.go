@@ -101,8 +101,9 @@ func (s *Source) ready() error {
 	return tcsfile.Verify(t)
 }
 
-// agree does the same as Agree for an error that occurred while keys were found or a view was made.
-// If files are checked, it finds the error that a single reader would report (firstFault).
+// agree decides, as Agree does, whether a step succeeded at all ranks. The step reads the tensor,
+// for example to find keys or to make views. err is this rank's error, or nil. If s.Check is set,
+// agree returns the error that a single reader would report (see firstFault).
 func (s *Source) agree(c comm.Comm, err error) error {
 	if s.Check {
 		return firstFault(c, s.Tensor, err)
@@ -110,7 +111,8 @@ func (s *Source) agree(c comm.Comm, err error) error {
 	return Agree(c, err)
 }
 
-// views makes blocks that are views of the tensor.
+// views makes this rank's blocks as views of s.Tensor. If s.Check is set, the ranks also check the
+// parts of the file that the blocks cover. Every rank must call views.
 func (g *Target) views(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
 	own, err := g.Views(c.Rank(), s.Tensor)
 	if err := s.agree(c, err); err != nil {

@@ -13,7 +13,7 @@ type filePart struct {
 	view  *tcs.Tensor // set at the owner only
 }
 
-// pieces returns the file parts of the pieces of all ranks.
+// pieces returns one filePart for the piece of each rank. mine is this rank's piece.
 func pieces(c comm.Comm, mine *tcs.Tensor) []filePart {
 	list := make([]filePart, c.Size())
 	for r := range list {
@@ -23,7 +23,8 @@ func pieces(c comm.Comm, mine *tcs.Tensor) []filePart {
 	return list
 }
 
-// viewParts returns the file parts of all blocks, which are views.
+// viewParts returns one filePart for each block of the target. own holds this rank's blocks, which
+// must be views of the file.
 func (g *Target) viewParts(own map[plan.Block]*tcs.Tensor) []filePart {
 	list := make([]filePart, g.Partition.Pieces())
 	for b := range list {
@@ -78,8 +79,9 @@ func verify(c comm.Comm, t *tcs.Tensor, spans []filePart) error {
 	return firstFault(c, t, fault)
 }
 
-// firstFault does the same as Agree for faults in a file that is not trusted. If any rank has a
-// fault, rank 0 reads the whole file, so that the message is the same as with a single reader.
+// firstFault makes all ranks agree on whether a file has a fault, as Agree does for errors. fault
+// is the fault that this rank found, or nil. If any rank found a fault, rank 0 reads the whole
+// file, so that the message is the same as with a single reader.
 func firstFault(c comm.Comm, t *tcs.Tensor, fault error) error {
 	first, err := firstFailed(c, fault)
 	if err != nil || first == c.Size() {
@@ -151,10 +153,10 @@ func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, starts [][]int64,
 	return tcsfile.CheckSums(t, starts, sums), nil
 }
 
-// compareChunks compares the checksums of all chunks of a compressed file with the checksums in the
-// file. Chunks that no rank has read are divided among the ranks, which then compute their
-// checksums. fault says what is wrong with the file, or is nil; err is the error of communication.
-// Every rank must call it.
+// compareChunks checks all chunks of a compressed file: it compares their checksums with the
+// checksums in the file. Chunks that no rank has read are divided among the ranks, which then
+// compute the checksums of these chunks. fault says what is wrong with the file, or is nil. err is
+// the error of communication. Every rank must call compareChunks.
 func compareChunks(c comm.Comm, t *tcs.Tensor) (fault, err error) {
 	sums := tcsfile.ChunkSums(t)
 	if err := c.Uncounted().Allreduce(comm.Of(sums), comm.Max); err != nil {

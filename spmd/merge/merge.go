@@ -98,7 +98,8 @@ func (t *tree) before(a, b int) bool {
 	return a < b
 }
 
-// start reads the first entry of each stream and plays all matches.
+// start reads the first entry of each stream. It then plays all matches of the tournament, which
+// compare the entries pairwise up to the root.
 func (t *tree) start() error {
 	n := len(t.leaves)
 	for _, l := range t.leaves {
@@ -123,8 +124,8 @@ func (t *tree) start() error {
 	return nil
 }
 
-// replay advances the winner's stream, and plays the matches on its way to the root to find the
-// next winner.
+// replay advances the winner's stream. It then plays the matches between the winner's leaf and the
+// root again, which gives the next winner.
 func (t *tree) replay() error {
 	w := t.winner
 	if err := t.leaves[w].advance(); err != nil {
@@ -170,9 +171,9 @@ func (t *tree) run(most int) int {
 	return n
 }
 
-// precedes reports whether entry i of leaf l comes before the current entry of leaf other. If the
-// coordinates of the two entries are equal, the entry of the earlier stream comes first. isEarlier
-// says that l has the earlier stream.
+// precedes reports whether entry i of leaf l comes before the current entry of leaf `other`. If the
+// entries have equal coordinates, precedes returns isEarlier, which is true if the stream of l is
+// earlier than the stream of `other`.
 func (t *tree) precedes(l *leaf, i int, other *leaf, isEarlier bool) bool {
 	for _, m := range t.modes {
 		if c, d := l.b.Coords[m][i], other.b.Coords[m][other.at]; c != d {

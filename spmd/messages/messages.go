@@ -17,11 +17,11 @@ const shortLength, longLength = 1, 1 << 19
 // secondsPerLength is the time for which a pair of ranks exchanges messages of one length.
 const secondsPerLength = 0.05
 
-// Measure measures the latency and the bandwidth of messages for each kind of pair that rank 0
-// belongs to: in one process, in two processes of a machine, or on two machines. It times messages
-// between rank 0 and the first rank that makes a pair of this kind with rank 0. It returns one
-// entry for each of these kinds. All ranks return the same list. Every rank must call it. No other
-// work should run at the same time, because it would slow the messages.
+// Measure measures the latency and the bandwidth of messages between two ranks. There are three
+// kinds of pairs of ranks: in one process, in two processes of a machine, and on two machines. For
+// each kind that occurs with rank 0, Measure times messages between rank 0 and the first rank that
+// forms such a pair with rank 0, and returns one entry. All ranks return the same list. Every rank
+// must call Measure. No other work should run at the same time, because it would slow the messages.
 func Measure(c comm.Comm) ([]tune.Message, error) {
 	begun := time.Now()
 	return measure(c, func() float64 { return time.Since(begun).Seconds() })
@@ -56,14 +56,15 @@ func measure(c comm.Comm, clock func() float64) ([]tune.Message, error) {
 	return list, comm.BcastValue(c, &list, 0)
 }
 
-// partner is a rank that exchanges messages with rank 0, and the kind of the pair.
+// partner is a rank that exchanges messages with rank 0. between says where the two ranks run: it
+// is tune.BetweenThreads, tune.BetweenProcesses or tune.BetweenMachines.
 type partner struct {
 	rank    int
 	between string
 }
 
-// partners returns the first rank of each kind, in the order of ranks. places has an element for
-// each rank.
+// partners returns, for each kind of pair that rank 0 belongs to, the first rank that forms such a
+// pair with rank 0. The result is in the order of ranks. places[r] is the place of rank r.
 func partners(places []comm.Place) []partner {
 	var list []partner
 	seen := map[string]bool{}
@@ -84,8 +85,9 @@ func partners(places []comm.Place) []partner {
 	return list
 }
 
-// latencyAndBandwidth computes a latency and a bandwidth from the measured seconds of a short and a
-// long message. The latency is the time of the short message.
+// latencyAndBandwidth computes a latency and a bandwidth from measured times in seconds. The
+// parameter one is the time of a message of shortLength elements, and many is the time of a message
+// of longLength elements. The latency is the time of the short message.
 func latencyAndBandwidth(one, many float64) (latency, bandwidth float64) {
 	if many <= one { // the latency hides the time that the bytes take
 		return one, 8 * longLength / many

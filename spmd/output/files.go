@@ -65,7 +65,8 @@ type Files struct {
 }
 
 // Create creates every output file at rank 0, and checks that the statistics can be written. The
-// caller must call Abort in the end, also after Commit.
+// caller must finally call Abort, even after Commit. Abort removes only the files that were not
+// committed.
 func Create(e *env.Env, list []Output, stats string) (*Files, error) {
 	f := &Files{env: e, list: list, stats: stats}
 	if !e.Root() {

@@ -157,9 +157,9 @@ func Bounds(lo, hi []int64, sizes []int64) [][2]int64 {
 	return box
 }
 
-// Boxes returns disjoint boxes that together contain exactly the tuples of coordinates below sizes,
-// from lo inclusive to hi exclusive. The boxes are in lexicographic order. A nil lo or hi leaves
-// that side unbounded.
+// Boxes returns disjoint boxes in lexicographic order. Together they contain exactly the tuples of
+// coordinates t with lo <= t < hi, in lexicographic order. Each coordinate of a tuple is less than
+// the size of its mode. A nil lo or hi leaves that side unbounded.
 func Boxes(lo, hi []int64, sizes []int64) [][][2]int64 {
 	first, ok := firstFrom(lo, sizes)
 	last, before := lastBefore(hi, sizes)
@@ -171,9 +171,10 @@ func Boxes(lo, hi []int64, sizes []int64) [][][2]int64 {
 	return x.list
 }
 
-// Regions returns disjoint boxes that together contain the tuples of coordinates of box between two
-// keys. The keys are coordinates of modes order[0], order[1] and so on. If both keys are nil, the
-// result is box itself.
+// Regions returns disjoint boxes. Together they contain the tuples of coordinates of box from key
+// `from` inclusive to key `to` exclusive. The keys are coordinates of modes order[0], order[1] and
+// so on. A nil key leaves its side unbounded. If both keys are nil, the result is box itself. sizes
+// holds the sizes of all modes.
 func Regions(box [][2]int64, from, to []int64, order []int, sizes []int64) [][][2]int64 {
 	n := max(len(from), len(to))
 	if n == 0 {
@@ -203,8 +204,9 @@ type boxing struct {
 	list  [][][2]int64
 }
 
-// add adds the boxes of the tuples from first to last inclusive. Only the coordinates of the modes
-// from k on are used. The ranges of the modes before k are in x.box.
+// add appends disjoint boxes to x.list. The boxes have the ranges in x.box for the modes before k.
+// For the modes from k on, they contain the tuples of coordinates from first to last, inclusive.
+// The coordinates of first and last before k are ignored.
 func (x *boxing) add(k int, first, last []int64) {
 	if k == len(x.sizes) {
 		x.list = append(x.list, slices.Clone(x.box))
@@ -242,8 +244,9 @@ func (x *boxing) add(k int, first, last []int64) {
 	}
 }
 
-// firstFrom returns the first tuple of coordinates below sizes that is not before key. It returns
-// false if there is none. key may be shorter than sizes.
+// firstFrom returns the first tuple of coordinates that is equal to key or comes after key. Each
+// coordinate of the tuple is less than the size of its mode. If no tuple qualifies, firstFrom
+// returns false. key may be shorter than sizes; its missing coordinates are then 0.
 func firstFrom(key, sizes []int64) ([]int64, bool) {
 	first := make([]int64, len(sizes))
 	copy(first, key)
@@ -263,8 +266,9 @@ func firstFrom(key, sizes []int64) ([]int64, bool) {
 	return first, true
 }
 
-// lastBefore returns the last tuple of coordinates below sizes that comes before key. It returns
-// false if there is none. A nil key comes after all tuples. key may be shorter than sizes. A
+// lastBefore returns the last tuple of coordinates that comes before key. Each coordinate of the
+// tuple is less than the size of its mode. If no tuple qualifies, lastBefore returns false. A nil
+// key comes after all tuples. key may be shorter than sizes; its missing coordinates are then 0. A
 // coordinate of key may equal its size only if all later coordinates are 0; no coordinate may be
 // larger.
 func lastBefore(key, sizes []int64) ([]int64, bool) {

@@ -26,7 +26,7 @@ type Piece int64
 // tensor.
 type Axis struct {
 	Modes []int
-	// range k is [Cuts[k], Cuts[k+1]), which may be empty; nil for the other kinds of axes
+	// range k is [Cuts[k], Cuts[k+1]), which may be empty. Other kinds of axes have nil
 	Cuts []int64
 
 	// Ordered is set for an ordered axis only. Modes then equals Ordered.Modes. Range k contains

@@ -8,9 +8,10 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// Arrival lists what a rank needs in one scope of an operand: the blocks that the scope's steps
-// read, and which of them the rank did not need in the scope before. If the operand is stored in
-// parts of blocks, an Arrival lists these parts instead, numbered as in Operand.Parts.
+// Arrival describes what a rank needs in one scope of an operand. Blocks lists the blocks that the
+// scope's steps read. Fetches lists the blocks among them that the rank did not need in its
+// previous scope. If the operand is stored in parts of blocks, both list parts instead, numbered as
+// in Operand.Parts.
 type Arrival struct {
 	T       int64 // number of the scope at the rank, counted from 0
 	Blocks  []Block
@@ -107,14 +108,15 @@ func (l *Lane) Block(b Block) (Block, bool) {
 }
 
 // partAt returns the number of the block whose range along axis k is ranges[k]. If the operand is
-// stored in parts, it returns the number of the block's part that the lane is about. The block must
-// have such a part.
+// stored in parts, partAt returns the number of a part of this block instead: the part that the
+// lane concerns. The block must have such a part.
 func (l *Lane) partAt(ranges []int64) Block {
 	b, _ := l.part(ranges)
 	return b
 }
 
-// flow describes an operand in the terms of package flow.
+// flow returns the flow.Tensor of an operand. It describes how the operand is cut, which ranks own
+// its blocks, and which points of the nest read it.
 func (p *Problem) flow(operand int) flow.Tensor {
 	o := &p.Operands[operand]
 	if p.Added != nil && p.Added.Operand == operand {
@@ -192,13 +194,13 @@ func (l *Lane) multicast(x flow.Fetch, rank int) []int {
 }
 
 // Direct reports whether the owner of a block itself sends the block to every rank that needs it,
-// one rank after another. This is so in a block schedule. It is also so if ranks count their scopes
-// independently, because a rank that forwards a block could be many steps later than the ranks that
-// wait for the block. Otherwise ranks may forward blocks that several ranks need.
+// one rank after another. This is so in a block schedule. It is also so if the ranks count their
+// scopes independently. A rank that forwards a block could then be many steps behind the ranks that
+// wait for the block. If Direct is false, ranks may forward blocks that several ranks need.
 func (p *Problem) Direct() bool { return !p.Distributed || !p.Walk().Aligned() }
 
-// Send is a block, or a part of a block, that a rank sends to other ranks, which receive it in
-// their scope T.
+// Send is a block, or a part of a block, that a rank sends to other ranks. The receivers receive
+// the block in their scope number T.
 type Send struct {
 	Need Need
 	T    int64

@@ -15,9 +15,9 @@ type Add struct {
 	From, To Partial
 }
 
-// Sum describes how the partial blocks of a result block are added up. An addition may start when
-// all earlier elements of Adds that use the same partial blocks are done. At the end, the block is
-// sent from Root to Owner if these are different ranks.
+// Sum describes how the partial blocks of a result block are added up. Adds lists the additions. An
+// addition may start when all earlier additions that use one of its two partial blocks are done. At
+// the end, the block is sent from the rank of Root to Owner if these are different ranks.
 type Sum struct {
 	Result Block
 	Adds   []Add
@@ -119,9 +119,11 @@ func (p *Problem) SumsOf(rank int) []Sum {
 	return sums
 }
 
-// sum returns the sum of one block, or false if no step contributes to the block. In round r,
-// partial k receives partial k + 2^r, for each k that is a multiple of 2^(r+1). The order of the
-// additions therefore depends on the extended ranges and the ranks only, and not on timing.
+// sum returns the sum of one block, or false if no step contributes to the block. Partial block k
+// is element k of the list that partials returns. In round r, partial block k + 2^r is added to
+// partial block k, for each k that is a multiple of 2^(r+1). The list is sorted by the ranges of
+// the extended variables, then by rank. The order of the additions therefore does not depend on
+// timing.
 func (x *summing) sum(b Block) (Sum, bool) {
 	parts := x.partials(b)
 	if len(parts) == 0 {

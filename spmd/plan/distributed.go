@@ -102,8 +102,9 @@ func (g *Given) accesses() (list []distribute.Access) {
 	return list
 }
 
-// otherTerm returns the text of a term that can be nonzero where access a has no entry, or "" if
-// there is no such term.
+// otherTerm returns the text of a term that can be nonzero at coordinates where access a has no
+// entry. It returns "" if every term is zero there. If such a term exists, the ranks cannot visit
+// only the stored entries of a.
 func (g *Given) otherTerm(a *notation.Access) string {
 	for _, t := range g.Norm.Terms {
 		if !slices.ContainsFunc(t.Factors, func(f notation.Factor) bool { return annihilates(f, a) }) {
@@ -178,8 +179,8 @@ func (o *Operand) Before() *partition.Partition {
 	return o.Partition
 }
 
-// scope returns the number of loops from the outermost one to the loop that communicates the
-// tensor. If none does, it returns the number of all loops.
+// scope returns the depth of the outermost loop that communicates the tensor. The outermost loop of
+// the nest has depth 1. If no loop communicates the tensor, scope returns the number of all loops.
 func (pl *planner) scope(tensor string) int {
 	for k, l := range pl.plan.Nest.Loops {
 		if slices.Contains(l.Communicate, tensor) {
@@ -189,9 +190,10 @@ func (pl *planner) scope(tensor string) int {
 	return len(pl.plan.Nest.Loops)
 }
 
-// AsWritten corrects the position of an error in a command of the leaf schedule. That schedule is
-// derived, so the corrected position is the place in the user's schedule that the command was made
-// from.
+// AsWritten moves an error in a command of the leaf schedule to the user's schedule. The leaf
+// schedule is derived from the user's schedule. AsWritten changes the error's position to the
+// user's command, or its argument, from which the command of the leaf schedule was derived. It
+// returns other errors unchanged.
 func (p *Problem) AsWritten(err error) error {
 	var d *diag.Error
 	if !p.Distributed || !errors.As(err, &d) || d.File != "" {

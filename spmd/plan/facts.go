@@ -6,8 +6,8 @@ import (
 	"distaff/spmd/partition"
 )
 
-// facts are properties of a plan that depend on steps and sums. Each one is computed when it is
-// first asked for, and kept. The answer of StaysAt is kept for one rank, the last one.
+// facts caches properties of a plan that depend on steps and sums. Each property is computed when
+// it is first needed. For StaysAt, facts keeps the answer for the latest rank only.
 type facts struct {
 	steps *int  // see OneStepEach; -1 if some rank has several steps
 	apart *bool // see StepsApart
@@ -76,13 +76,17 @@ func (p *Problem) AddsBlocks() bool { return p.sumFacts().adds }
 // block, computed by the rank that owns it.
 func (p *Problem) MadeByOwners() bool { return !p.sumFacts().moved }
 
-// isMoved reports whether the block is the sum of several partial blocks, or is computed by a rank
-// that does not own it.
+// isMoved reports whether the result block of s is the sum of several partial blocks, or is
+// computed by a rank that does not own it.
 func (s *Sum) isMoved() bool { return len(s.Adds) > 0 || s.Root.Rank != s.Owner }
 
-// StaysAt reports whether the result's blocks of a rank take no part in communication: the rank
-// owns the blocks that it computes, each in one step and one partial block, and no other rank
-// computes or copies a block that it owns. It is false if the result is assembled.
+// StaysAt reports whether a rank's blocks of the result need no communication. All of these
+// conditions must hold:
+//
+//   - The rank owns each block that it computes.
+//   - The rank computes each block in one step and one partial block.
+//   - No other rank computes or copies a block that the rank owns.
+//   - The result is not assembled.
 func (p *Problem) StaysAt(rank int) bool {
 	if p.facts.stays == nil || p.facts.at != rank {
 		yes := p.Assembled == nil && !slices.ContainsFunc(p.SumsOf(rank),
@@ -97,9 +101,9 @@ func (p *Problem) StaysAt(rank int) bool {
 	return *p.facts.stays
 }
 
-// IsInRankOrder reports whether the result is one block and the sum of one part from every rank, in
-// the order of ranks. An Allreduce of package comm adds in the same order, so it can replace the
-// sum.
+// IsInRankOrder reports whether the result is a single block with one partial block from each rank,
+// and Partials lists these partial blocks in the order of ranks. An Allreduce of package comm adds
+// in the same order, so the Allreduce can replace the sum.
 func (p *Problem) IsInRankOrder() bool {
 	if p.Result.Pieces() != 1 {
 		return false
@@ -113,10 +117,13 @@ func (p *Problem) IsInRankOrder() bool {
 	return len(list) == p.Ranks
 }
 
-// HasOneStepPerBlock reports whether no block of the result is made by several steps, and the
-// operand is cut into the same blocks. The rank of the step must own both blocks, and the operand
-// must not be stored in parts or gathered. A step can then write the result over the operand's
-// block.
+// HasOneStepPerBlock reports whether a step can write its block of the result over the operand's
+// block. This is so if all of these conditions hold:
+//
+//   - No block of the result is made by several steps.
+//   - The operand is cut into the same blocks as the result.
+//   - The rank of the step owns both blocks.
+//   - The operand is neither stored in parts nor gathered.
 func (p *Problem) HasOneStepPerBlock(operand int) bool {
 	o := p.Operands[operand]
 	alike := slices.Equal(o.Cut, p.ResultCut) && slices.EqualFunc(o.Partition.Axes, p.Result.Axes,

@@ -44,17 +44,20 @@ func (pl *planner) setHomes() (err error) {
 	return nil
 }
 
-// largeOperand decides whether an operand without a placement is gathered: it must have at least
-// this number of elements. Each rank then reads only the rows that its chunks of entries need.
+// largeOperand is the smallest number of elements that an operand without a placement must have to
+// be gathered. If it is gathered, each rank reads only the rows that its chunks of entries need.
 const largeOperand = 1 << 17
 
 // gathered returns the initial partition of an operand whose rows are gathered, or nil if the
 // operand is not gathered.
 //
 // Three conditions are necessary: there are several ranks, the operand has only dense levels, and
-// the nest does not cut it. In addition, one of two cases must apply. The operand may have a
-// placement without copies that cuts only the mode of its outermost level. Or it has no placement,
-// is large, and chunks of another operand's entries determine which rows are read.
+// the nest does not cut the operand. In addition, one of two cases must apply:
+//
+//   - The operand has a placement without copies, and the placement cuts only the mode of the
+//     operand's outermost level.
+//   - The operand has no placement and is large, and chunks of another operand's entries determine
+//     which rows are read.
 func (pl *planner) gathered(o *Operand) (*partition.Partition, error) {
 	p, g := pl.plan, pl.given
 	if p.Ranks == 1 || len(o.Cut) > 0 || len(o.Vars) == 0 || !g.Format(o.Tensor).AllDense() {
@@ -249,8 +252,9 @@ func (x *blockHomes) placeWithin(h *place.Home, sizes []int64) bool {
 // fine and coarse hold the ends of consecutive ranges. contained returns false if a range of fine
 // overlaps several ranges of coarse.
 //
-// An empty range of fine may touch two ranges of coarse. If each range of coarse is cut into the
-// same number n of ranges of fine, range k of fine belongs to range k/n of coarse.
+// An empty range of fine may lie on the boundary of two ranges of coarse. If each range of coarse
+// consists of the same number n of ranges of fine, range k of fine belongs to range k/n of coarse.
+// Otherwise the empty range belongs to the later one of the two ranges.
 func contained(fine, coarse []int64) ([]int64, bool) {
 	of := make([]int64, len(fine)-1)
 	if n := evenly(fine, coarse); n > 0 {
@@ -272,8 +276,8 @@ func contained(fine, coarse []int64) ([]int64, bool) {
 	return of, true
 }
 
-// evenly returns the number of ranges of fine that each range of coarse is cut into. It returns 0
-// if there is no common number.
+// evenly returns n if each range of coarse consists of n ranges of fine. It returns 0 if the ranges
+// of coarse do not consist of the same number of ranges of fine.
 func evenly(fine, coarse []int64) int {
 	n := (len(fine) - 1) / (len(coarse) - 1)
 	if n*(len(coarse)-1) != len(fine)-1 {
@@ -287,9 +291,9 @@ func evenly(fine, coarse []int64) int {
 	return n
 }
 
-// homeOf returns the number under which the ranks of a block are stored; it becomes the element of
-// x.of for the block. block[k] is the block's range along axis k. containing has a list for each
-// mode that the placement cuts. Element r of the list is the placement's range that contains range
+// homeOf returns a number that identifies the ranks that store a block (see homeAt). The caller
+// stores the number in x.of. block[k] is the index of the block's range along axis k. If the
+// placement cuts mode m, containing[m][r] is the index of the placement's range that contains range
 // r of the mode's axis. If several dimensions of the machine cut a mode or the storage order, the
 // last dimension varies fastest.
 func (x *blockHomes) homeOf(h *place.Home, containing [][]int64, block []int64) int32 {
@@ -322,11 +326,11 @@ func (x *blockHomes) homeOf(h *place.Home, containing [][]int64, block []int64) 
 	return x.homeAt(h, coordinates)
 }
 
-// homeAt returns the number under which the ranks of a block are stored. The placement stores the
-// block at the given coordinates of the machine. In copied dimensions, it stores the block at all
-// coordinates; the given coordinates must be 0 there. If the placement has copied dimensions, the
-// number is an index of x.lists, and blocks with the same coordinates share a list. Otherwise it is
-// the rank.
+// homeAt returns a number that identifies the ranks that store a block. The placement stores the
+// block at the given coordinates of the machine. In copied dimensions (kind place.Copy), it stores
+// the block at all coordinates; the given coordinates must be 0 there. If the placement has copied
+// dimensions, the number is the index in x.lists of a list of ranks. Blocks with the same
+// coordinates share a list. Otherwise the number is the rank.
 func (x *blockHomes) homeAt(h *place.Home, coordinates []int64) int32 {
 	if !slices.ContainsFunc(h.Dims, func(d place.HomeDim) bool { return d.Kind == place.Copy }) {
 		return int32(x.rank(coordinates))
@@ -354,8 +358,9 @@ func (x *blockHomes) homeAt(h *place.Home, coordinates []int64) int32 {
 	return k
 }
 
-// eachCopy calls yield for each combination of coordinates in the copied dimensions from number d
-// on. Before each call it stores the combination in at.
+// eachCopy calls yield for each combination of coordinates in the copied dimensions of the machine,
+// from dimension d to the last one. A dimension is copied if its kind is place.Copy. Before each
+// call, eachCopy stores the combination in at. The other coordinates in at keep their values.
 func (x *blockHomes) eachCopy(h *place.Home, at []int64, d int, yield func()) {
 	switch {
 	case d == len(at):

@@ -60,8 +60,8 @@ func (p *Problem) BetterMapping() (Mapping, bool) {
 	}
 }
 
-// mappedBy returns a copy of the problem that also maps blocks to ranks by split variable k, and by
-// the other split variables that the user wrote with the same name.
+// mappedBy returns a copy of the problem in which the range of split variable k also determines the
+// rank of a block. The same holds for other split variables that the user wrote with the same name.
 func (p *Problem) mappedBy(k int) *Problem {
 	blocking := *p.Blocking
 	blocking.Map = slices.Clone(p.Blocking.Map)
@@ -76,7 +76,7 @@ func (p *Problem) mappedBy(k int) *Problem {
 	return &q
 }
 
-// userName returns the user's name of a split variable.
+// userName returns the name that the user gave to split variable k.
 func (p *Problem) userName(k int) string {
 	name := p.Blocking.Vars[k].Name
 	if s, ok := p.Norm.Source[name]; ok {

@@ -7,18 +7,20 @@ import (
 )
 
 // maxParts is the largest number of parts of a block. If a block would have more parts, no block of
-// the operand has parts. Each block is then assembled once, at its owner, which sends fewer and
-// longer messages.
+// the operand has parts. Each block is then assembled once, at the block's owner. The owner sends
+// whole blocks, in fewer and longer messages.
 const maxParts = 128
 
-// parts describes how an operand's blocks are divided into parts.
+// parts describes how each block of an operand is divided into parts, the pieces of Operand.Parts
+// inside the block.
 type parts struct {
 	axes     []partAxis // by axis of Operand.Parts
 	maxCount int64      // largest number of parts of a block
 }
 
-// partAxis maps each range of one axis of Operand.Partition to the ranges of an axis of
-// Operand.Parts inside it: count ranges from number first on.
+// partAxis belongs to one axis of Operand.Parts. It maps range r of an axis of Operand.Partition to
+// the ranges of Operand.Parts inside range r: count[r] consecutive ranges that start with range
+// number first[r].
 type partAxis struct {
 	// index of the axis of Operand.Partition; -1 if blocks are not cut in this mode
 	block        int
@@ -93,8 +95,8 @@ func (x *parts) rangesOf(block []int64, n int64, out []int64) bool {
 	return true
 }
 
-// PartsOf returns the parts of a block of an operand that is stored in parts, numbered as in
-// Operand.Parts.
+// PartsOf returns the parts of block b. Each part is the number of a piece of Operand.Parts, which
+// must be set.
 func (o *Operand) PartsOf(b Block) (list []Block) {
 	block, at := make([]int64, len(o.Partition.Axes)), make([]int64, len(o.Parts.Axes))
 	o.Partition.At(b, block)

@@ -109,9 +109,9 @@ type Operand struct {
 }
 
 // Addend is the old value of the result of a += statement whose steps run over chunks of a tensor's
-// entries. A chunk may contribute only part of a row's sum, and so no step reads the old value.
-// Instead the pieces of the old value are added as if they were the result of one more step, before
-// the results of all other steps.
+// entries. Several chunks may contribute to one row, so no step reads the old value. Instead the
+// old value is treated as the result of an extra step, and is added before the results of all other
+// steps.
 type Addend struct {
 	Operand int
 	Term    *notation.Term // the operand as a term
@@ -135,10 +135,10 @@ type Home struct {
 // Block is the number of a block of an operand or of the result.
 type Block = partition.Piece
 
-// Partition returns the partition of a tensor, and the split variable that cuts each axis (cut).
-// The tensor's mode m is cut by split variable vars[m], an index of Blocking.Vars; -1 means that
-// the mode is not cut. The owner of a block is the rank that runs the step with the block's ranges
-// and with range 0 of all other variables.
+// Partition returns the partition of a tensor. Split variable vars[m] cuts mode m of the tensor; if
+// vars[m] is -1, mode m is not cut. Split variables are indices of Blocking.Vars. cut holds the
+// split variable of each axis of the partition. The owner of a block is the rank that runs the step
+// with the block's ranges and with range 0 of all other split variables.
 func (p *Problem) Partition(vars []int) (part *partition.Partition, cut []int) {
 	part = &partition.Partition{Order: len(vars)}
 	for m, v := range vars {

@@ -15,8 +15,8 @@ func (p *Problem) Walk() *flow.Walk {
 	return flow.NewWalk(p.Nest, p.Ranks)
 }
 
-// tuple computes, for each split variable, the number of the range that a point is in. It stores
-// the numbers in out.
+// tuple computes the number of the range of each split variable at a point, and stores the numbers
+// in out. point has the value of each loop of p.Nest.
 func (p *Problem) tuple(point, out []int64) {
 	for k := range p.Nest.Chunks {
 		out[k] = p.Nest.Chunks[k].Of(point)
@@ -142,7 +142,7 @@ type startedPartials struct {
 	all  map[Partial]bool // nil while the set has only one element
 }
 
-// first adds a partial block to the set, and reports whether it was not in the set.
+// first adds a partial block to the set. It returns true if the block is new in the set.
 func (m *startedPartials) first(part Partial) bool {
 	switch {
 	case !m.any:
@@ -159,9 +159,9 @@ func (m *startedPartials) first(part Partial) bool {
 	return !had
 }
 
-// Made yields the partial blocks that a rank computes. With each block it yields how many of the
-// rank's steps add to the block. A block may be yielded several times; the numbers of steps that
-// are yielded with it must then be added.
+// Made yields each partial block that a rank computes, with a number of steps. If a block is
+// yielded once, the number counts all steps of the rank that add to the block. If a block is
+// yielded several times, the sum of the yielded numbers counts them.
 func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 	return func(yield func(Partial, int64) bool) {
 		if !p.Blocking.IsUniform() {
@@ -184,9 +184,10 @@ func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 	}
 }
 
-// repeats finds the loops that only repeat a partial block: they are not distributed, and change
-// neither the block of the result nor the ranges of the extended variables. fixed[k] is true if
-// loop k is one of these loops. times is the product of their numbers of iterations.
+// repeats finds the loops whose iterations all add to the same partial block. Such a loop is not
+// distributed. It changes neither the block of the result nor the range of an extended variable.
+// fixed[k] says whether loop k is such a loop. times is the product of the numbers of iterations of
+// all such loops.
 func (p *Problem) repeats(extended []int) (fixed []bool, times int64) {
 	fixed, times = make([]bool, len(p.Nest.Loops)), 1
 	for k, l := range p.Nest.Loops {

@@ -57,10 +57,10 @@ func (pl *planner) cutStored() {
 	}
 }
 
-// mergesLevel reports whether o has a dense level whose variable is also the variable of a level
-// with stored coordinates, in any operand. Leaves may then iterate over the stored coordinates,
-// which need not be cut together with o. Therefore the boxes of o's blocks are not narrowed (see
-// partition.Axis.Wide).
+// mergesLevel reports whether a dense level of o has the same variable as a level with stored
+// coordinates in any operand. Leaves may then iterate over the stored coordinates. The stored
+// coordinates need not be cut in the same way as o. Therefore the boxes of o's blocks cover all
+// coordinates (see partition.Axis.Wide).
 func (pl *planner) mergesLevel(o *Operand) bool {
 	p, g := pl.plan, pl.given
 	for l, m := range g.Format(o.Tensor).Order {
@@ -80,8 +80,9 @@ func (pl *planner) mergesLevel(o *Operand) bool {
 	return false
 }
 
-// insert inserts axis a into a partition and returns the new list of split variables by axis. v is
-// the split variable that cuts a, and cut lists the variables of the other axes.
+// insert inserts axis a into a partition. v is the split variable that cuts axis a. cut holds the
+// split variables of the existing axes. insert returns a copy of cut in which v is inserted at the
+// index of axis a.
 func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int {
 	first := slices.Min(a.Modes)
 	at := slices.IndexFunc(part.Axes,
@@ -94,11 +95,13 @@ func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int
 }
 
 // assemble chooses the final partition of a result whose blocks overlap, and leaves other results
-// unchanged. There are three cases. If the result has a placement that does not cut entries, the
-// placement determines the partition. Otherwise, the outermost level of the result may have the
-// variable of the chunks' outermost level. Each row of the result then belongs to the rank whose
-// chunk has the first entry that contributes to the row. In all other cases the result is cut
-// evenly over the ranks.
+// unchanged. There are three cases:
+//   - If the result has a placement that does not cut entries, the result gets the partition of the
+//     placement.
+//   - Otherwise, if the outermost level of the result has the same variable as the outermost level
+//     of the chunks, each row of the result belongs to the rank whose chunk has the first entry
+//     that contributes to the row.
+//   - Otherwise the result is cut evenly over the ranks.
 func (pl *planner) assemble() error {
 	p, g := pl.plan, pl.given
 	v := p.stored()
@@ -162,10 +165,10 @@ func (pl *planner) assemble() error {
 	return nil
 }
 
-// addend determines the partition of the old value of a += statement if no step reads the old
-// value. The operand o is then added while the result is assembled. If o has a placement that does
-// not cut entries, the placement determines the partition; if the placement has copies, only one
-// copy is read. Otherwise o is cut evenly over the ranks.
+// addend determines the partition of o, the old value of a += statement, if no step reads the old
+// value. The old value is then added while the result is assembled. If o has a placement that does
+// not cut entries, o gets the partition of the placement, without the placement's copies. Otherwise
+// o is cut evenly over the ranks.
 func (pl *planner) addend(o *Operand) error {
 	p, g := pl.plan, pl.given
 	sizes, order := g.modes(o.Vars), g.Format(o.Tensor).Order
@@ -185,7 +188,8 @@ func (pl *planner) addend(o *Operand) error {
 	return nil
 }
 
-// Summed returns the normal form of the whole result: the terms that steps compute, and the addend.
+// Summed returns the normal form of the complete right side: the terms that steps compute and, if
+// p.Added is set, the old value of the result as the first term.
 func (p *Problem) Summed() *notation.Normal {
 	if p.Added == nil {
 		return p.Norm
@@ -210,9 +214,10 @@ func (p *Problem) Located() bool {
 	return at < 0 || p.Operands[at].Partition.Located()
 }
 
-// Locate sets the keys of the operand whose entries are cut into chunks. keys may be nil, which
-// removes the keys. If the result's rows are stored with the entries, Locate sets the result's keys
-// too: a row is stored with the first entry that contributes to it.
+// Locate sets the keys that separate the chunks of an operand's entries. If keys is nil, Locate
+// removes the keys. If the chunks also determine which rank stores each row of the result, Locate
+// sets the keys of the result too. A row then belongs to the chunk with the first entry that
+// contributes to the row.
 func (p *Problem) Locate(keys [][]int64) {
 	p.Operands[p.Stored()].Partition.Ordered().Keys = keys
 	if p.Assembled == nil {
@@ -226,9 +231,9 @@ func (p *Problem) Locate(keys [][]int64) {
 	}
 }
 
-// Guess sets the keys that bound the chunks of an operand's entries, as if the entries were spread
-// evenly. sizes holds the sizes of the operand's modes, and entries is the estimated number of its
-// entries.
+// Guess sets estimated keys for the chunks of an operand's entries (see Locate). It assumes that
+// the entries are spread evenly. sizes holds the sizes of the operand's modes, and entries is the
+// estimated number of the operand's entries.
 func (p *Problem) Guess(sizes []int64, entries float64) {
 	a := p.Operands[p.Stored()].Partition.Ordered()
 	a.Guess(sizes, entries)
@@ -241,11 +246,10 @@ func (p *Problem) Guess(sizes []int64, entries float64) {
 	}
 }
 
-// shortened returns a key of n coordinates that cuts the entries at nearly the same point as key,
-// but not earlier. Its coordinates are the first n coordinates of key. If some tuples that start
-// with these coordinates come before key, the last of the n coordinates is incremented. The new key
-// then comes after all tuples that start with the first n coordinates of key. A key that is nil
-// stays nil.
+// shortened returns a key of n coordinates that is close to key but not before key. Its coordinates
+// are the first n coordinates of key. If a later coordinate of key is not 0, some tuples with the
+// same n coordinates come before key. The last of the n coordinates is then incremented, so that
+// the new key comes after all such tuples. If key is nil, shortened returns nil.
 func shortened(key []int64, n int) []int64 {
 	if key == nil || n == len(key) {
 		return key
@@ -257,10 +261,10 @@ func shortened(key []int64, n int) []int64 {
 	return short
 }
 
-// Bounds computes, for each variable of the levels that are cut into chunks of entries, a range
-// that contains all coordinates of a chunk. If the keys of the chunks are not known, the ranges may
-// only be guesses. chunk is the number of the chunk. The ranges are stored in ranges by the
-// variables' names.
+// Bounds computes the ranges of coordinates that a chunk of entries covers. There is one range for
+// each variable of the levels that are cut into chunks. Bounds stores the ranges in the map ranges,
+// by the variables' names. chunk is the number of the chunk. If the keys of the chunks are not
+// known, the ranges may only be guesses.
 func (p *Problem) Bounds(chunk int64, ranges map[string][2]int64) {
 	o := &p.Operands[p.Stored()]
 	a := o.Partition.Ordered()
@@ -269,9 +273,10 @@ func (p *Problem) Bounds(chunk int64, ranges map[string][2]int64) {
 	}
 }
 
-// Part returns the region of block b of the result. The region is a box that may also be bounded in
-// storage order: its entries start at key lower and come before key upper. A nil key bounds
-// nothing. sizes holds the sizes of the result's modes.
+// Part returns the region that block b of the result covers: a box of coordinates and two keys. In
+// storage order, the region has only the entries of the box from key lower up to, but not
+// including, key upper. If a key is nil, the region has no bound on that side. sizes holds the
+// sizes of the result's modes.
 func (p *Problem) Part(b Block, sizes []int64) (box [][2]int64, lower, upper []int64) {
 	box = p.Result.Box(b, sizes)
 	assembled := p.Assembled.Ordered()

@@ -75,8 +75,9 @@ type span struct {
 	from, to float64
 }
 
-// spans divides a length in pixels among at most n ranges of the axis. If there are more ranges, it
-// takes ranges at equal distances, and sampled is true.
+// spans divides a length in pixels among the ranges of the axis. If there are more than n ranges,
+// spans divides the length into n equal parts. Each part shows the range at the part's middle, and
+// sampled is true.
 func (a axis) spans(n int, length float64) (list []span, sampled bool) {
 	total := float64(max(a.size, 1))
 	if a.ranges() <= n {

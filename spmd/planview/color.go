@@ -42,8 +42,8 @@ var fewColors = []color.RGBA{{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 11
 // distinguish.
 func areFew(ranks int) bool { return ranks <= len(fewColors) }
 
-// rankColor returns the color of a rank. If there are many ranks, their colors are at equal
-// distances on a scale.
+// rankColor returns the color of a rank. If there are few ranks (areFew), each rank has a fixed
+// color. Otherwise the colors of the ranks are spaced evenly on a color scale.
 func rankColor(rank, ranks int) color.RGBA {
 	if areFew(ranks) {
 		return fewColors[rank]

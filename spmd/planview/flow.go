@@ -80,8 +80,8 @@ func newFlow(p *forecast.Planned, most int) *flow {
 // drawn reports whether the moment has a picture.
 func (m *moment) drawn() bool { return len(m.moves)+len(m.idle) > 0 }
 
-// cost returns how much of flow.left a moment uses: its arrows, its lines, its name, and the cells
-// of its picture.
+// cost returns the number of items that a moment adds to the page: its arrows, its lines, its name,
+// and the cells of its picture. flow.left limits the number of items.
 func (x *flow) cost(m *moment) int {
 	n := min(len(m.moves), momentArrows) + len(m.lines) + 1
 	if m.drawn() {
@@ -121,7 +121,7 @@ func (x *flow) placed() moment {
 	return m
 }
 
-// arrives adds the move v, by which a rank gets a block, to moment m.
+// arrives adds move v to moment m. Move v brings a block to rank v.To.
 func (x *flow) arrives(m *moment, v forecast.PlannedMove) {
 	m.moves = append(m.moves, move{block: v.PlannedBlock, from: x.rank(v.From), to: x.rank(v.To)})
 	if len(m.lines) < momentArrows {
@@ -157,7 +157,7 @@ func (x *flow) broadcasts() moment {
 	return m
 }
 
-// step returns the moment of the k-th step of every rank.
+// step returns a moment that shows step k of every rank that is drawn.
 func (x *flow) step(k int) moment {
 	m := moment{name: fmt.Sprintf("step %d", k)}
 	running := 0
@@ -273,8 +273,9 @@ func (x *flow) says() string {
 	return s
 }
 
-// transfers returns the picture of the transfers that an item of a job file needs because earlier
-// items left its tensors at other ranks. The picture shows the machine of plan.
+// transfers returns a flow that shows the transfers before an item of a job file. They move the
+// item's tensors from the ranks where earlier items left them to the ranks that need them. The flow
+// shows the machine of plan.
 func transfers(it jobs.PlannedItem, plan *forecast.Planned) *flow {
 	p := &forecast.Planned{Ranks: len(it.Comm.BytesSent), Machine: plan.Machine}
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks)}

@@ -97,8 +97,8 @@ func (x *layout) coordinates(rank int) string {
 	return " at (" + strings.ReplaceAll(strings.Trim(fmt.Sprint(x.point(rank)), "[]"), " ", ",") + ")"
 }
 
-// column returns a rank's column if all layers are drawn side by side, with half a column between
-// layers.
+// column returns the horizontal position of column col of a layer, measured in columns. The layers
+// are drawn side by side, with half a column between two layers.
 func (x *layout) column(layer, col int) float64 {
 	return float64(layer)*(float64(x.cols)+.5) + float64(col)
 }

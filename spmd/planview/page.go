@@ -25,8 +25,7 @@ type budget struct {
 	bars   int // bars of the profile of a quantity
 }
 
-// share returns how much a page may draw for one statement if it shows the given number of
-// statements.
+// share returns the budget of one statement on a page that shows the given number of statements.
 func share(statements int) budget {
 	part := func(all, least int) int { return max(all/max(statements, 1), least) }
 	return budget{blocks: part(12<<10, 256), arrows: part(6<<10, 128), rows: part(1<<10, 16),
@@ -41,7 +40,8 @@ type page struct {
 	File     *fileTotals // nil if the page shows one statement
 }
 
-// section is a statement, or what a job file does between statements.
+// section is a section of the page. It describes a statement, or what a job file does between
+// statements.
 type section struct {
 	// the line in the job file and the number of runs; "" if the page shows one statement
 	Place  string
@@ -86,7 +86,7 @@ type rankRow struct {
 	Cells      []string
 }
 
-// pageTotal is a row of the table of totals, with a profile over the ranks.
+// pageTotal is a row of the table of totals. Its profile is a small chart of the quantity by rank.
 type pageTotal struct {
 	Total
 	Profile template.HTML // "" if there is one rank
@@ -153,7 +153,7 @@ func machineOf(items []jobs.PlannedItem, k int) *forecast.Planned {
 	return &forecast.Planned{}
 }
 
-// sentence joins the lines about a plan into one sentence.
+// sentence joins the lines about a plan with semicolons into one sentence.
 func sentence(lines []Line) string {
 	var list []string
 	for _, l := range lines {
@@ -193,7 +193,8 @@ func newStatementPlan(p *forecast.Planned, r budget) *statementPlan {
 	return d
 }
 
-// table fills the tables of totals and of ranks.
+// table fills d's table of totals and d's table of ranks from plan p. r limits the rows and the
+// bars of profiles. l gives the coordinates of each rank.
 func (d *statementPlan) table(p *forecast.Planned, r budget, l *layout) {
 	quantities := Quantities(p)
 	for _, q := range quantities {

@@ -115,7 +115,8 @@ func profile(values []int64, bars int) []bar {
 	return list
 }
 
-// drawProfile draws the bars of a quantity. The part of a bar above its smallest value is pale.
+// drawProfile draws the bars of a quantity. The height of a bar shows the largest value of the
+// bar's ranks. The part of the bar above their smallest value is pale.
 func drawProfile(name string, bars []bar) template.HTML {
 	p := &picture.Picture{W: profileWidth, H: profileHeight, Title: name + " by rank"}
 	for _, b := range bars {

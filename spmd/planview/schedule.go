@@ -32,7 +32,8 @@ func Schedule(p *forecast.Planned) []Line {
 	return append(list, Line{"blocks", cuts(p)}, Line{"leaf", leaf})
 }
 
-// cuts returns the variables that are cut and, if a sum is cut, how its parts are combined.
+// cuts returns a text that lists the variables that are cut. If a summation variable is cut, the
+// text also says how the parts of the sum are combined.
 func cuts(p *forecast.Planned) string {
 	var parts []string
 	for _, l := range p.Loops {
@@ -79,8 +80,8 @@ func nestLoop(l forecast.PlannedNestLoop) string {
 	return s
 }
 
-// Lies says where the blocks of a tensor are, if it has a placement or the schedule is distributed.
-// Otherwise it returns "".
+// Lies returns a phrase that says where the blocks of a tensor are. It returns "" if the tensor has
+// no placement and the schedule is not distributed.
 func Lies(p *forecast.Planned, t forecast.PlannedTensor) string {
 	first := "where its blocks are first read"
 	if t.Result {

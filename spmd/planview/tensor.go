@@ -11,8 +11,8 @@ import (
 	"distaff/spmd/forecast"
 )
 
-// Sizes in pixels: the longest side of a panel, the shortest side, and the smallest block that has
-// an outline.
+// Sizes in pixels: panelSide and panelLeast are the largest and the smallest length of a panel's
+// side. The blocks of a panel have outlines if no side of a block is shorter than minOutline.
 const (
 	panelSide  = 320
 	panelLeast = 28
@@ -76,7 +76,8 @@ type drawing struct {
 	notToScale bool
 }
 
-// draw draws a tensor. It draws at most `most` blocks, or at most 64 in each panel if this is more.
+// draw draws the blocks of a tensor. Each panel shows at most 64 blocks, or an equal share of
+// `most` if the share is larger than 64.
 func draw(p *forecast.Planned, t forecast.PlannedTensor, most int) blocks {
 	axes := axesOf(t)
 	x := &drawing{p: p, t: t}
@@ -134,8 +135,8 @@ func (x *drawing) choose(all []axis) {
 	}
 }
 
-// unseen returns the cuts of modes that panels do not show. Each combination of their ranges is a
-// slice.
+// unseen returns the indices of the cuts (axis.cut) that the panels do not show. Each combination
+// of ranges of the unseen cuts is a slice.
 func (x *drawing) unseen() []int {
 	return slices.DeleteFunc(cutsOf(x.hidden),
 		func(k int) bool { return k == x.down.cut || k == x.across.cut })
@@ -219,7 +220,8 @@ func (x *drawing) panel(at map[int]int) panel {
 	return g
 }
 
-// block returns the block at these ranges of the axes.
+// block returns the block in row v and column h of a panel. slice holds the range of each unseen
+// cut (see unseen).
 func (x *drawing) block(slice map[int]int, v, h span) drawnBlock {
 	at := maps.Clone(slice)
 	at[x.down.cut], at[x.across.cut] = v.at, h.at

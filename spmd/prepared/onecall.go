@@ -198,9 +198,9 @@ func (x *oneCall) run(target *input.Held, work *Work) (t *tcs.Tensor, over bool,
 	return t, to.Kind == exec.Over, err
 }
 
-// oneError returns the error err of the call. If every rank runs the same step, all of them can
-// find the error, and rank 0 should report it. Other ranks therefore wait up to a second for rank 0
-// to stop them.
+// oneError returns the error of the call. err is the error that this rank found. If every rank runs
+// the same step, all ranks can find an error, and rank 0 should report it. Every other rank
+// therefore waits up to a second, so that rank 0 can stop it.
 func (x *oneCall) oneError(err error) error {
 	env := x.p.Reader.Env
 	if !x.p.OneStep.everywhere || env.Comm.Rank() == 0 {

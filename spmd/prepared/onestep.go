@@ -63,8 +63,9 @@ func (p *Planned) bytes(name string) float64 {
 	return n
 }
 
-// newOneStep returns the statement as a OneStep on several ranks, or nil if it cannot be one. The
-// caller must also check with hasBlocks that every rank has what its step reads.
+// newOneStep returns the statement as a OneStep on several ranks, or nil if its plan does not allow
+// this. If the result is not nil, the caller must also check with hasBlocks that every rank has
+// what its step reads.
 func (p *Planned) newOneStep() *OneStep {
 	x, result := p.Problem, p.Parsed.Result
 	if x.Stored() >= 0 || len(x.Blocking.Groups) != 1 || !p.Reader.Formats[result].AllDense() ||

@@ -83,8 +83,7 @@ func (p *Program) sizesFrom(tensor string, mode int) string {
 }
 
 // givesSize returns a phrase for messages that says where the size of a tensor's mode came from. It
-// returns "" if the program has no tensor with the given name, because the name is an index
-// variable.
+// returns "" if the program has no tensor with the given name. The name is then an index variable.
 func (p *Program) givesSize(tensor string, mode int) string {
 	if p.tensors[tensor] == nil {
 		return ""

@@ -66,7 +66,8 @@ type Spent struct {
 	Compile time.Duration
 }
 
-// Spent returns the time that this rank has spent so far on preparing statements.
+// Spent returns the time that this rank has spent so far on preparing statements: on loading
+// tensors and on compiling leaves.
 func (p *Program) Spent() Spent { return p.spent }
 
 // since adds the time that has passed since the moment start to *total, and returns the current
@@ -103,7 +104,8 @@ func (p *Program) TrackLeaves() func() string {
 	return p.env.LeafAt
 }
 
-// Ahead compiles leaves on other threads before statements need them; see env.Env.Ahead.
+// Ahead starts to compile the leaves that units yields, before statements need the leaves. stop
+// cancels the compilations. See env.Env.Ahead.
 func (p *Program) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(),
 	err error) {
 	return p.env.Ahead(units)

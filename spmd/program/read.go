@@ -176,9 +176,9 @@ func (p *Program) loosen(t *programTensor) {
 // between them.
 func (p *Program) Traffic() comm.Counters { return p.env.Comm.Counters() }
 
-// Statistics returns the statistics of all ranks at rank 0, and nil at other ranks: the traffic and
-// the peak memory of each rank. The traffic is the sum of parts, or all traffic so far if there are
-// no parts. Every rank must call it.
+// Statistics returns the statistics of all ranks at rank 0, and nil at other ranks. The statistics
+// are the traffic and the peak memory of each rank. If parts are given, the traffic is the sum of
+// the parts. Otherwise it is all traffic so far. Every rank must call Statistics.
 func (p *Program) Statistics(parts ...comm.Counters) ([]stats.Rank, error) {
 	return p.StatisticsWith(stats.Rank{}, parts...)
 }

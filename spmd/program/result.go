@@ -72,8 +72,8 @@ func (s *Statement) overwritten(t *programTensor) (*input.Held, error) {
 	return nil, nil
 }
 
-// hasUncertainZeros reports whether the sign of a zero in the result is uncertain. It is if the
-// statement adds values, or reads a tensor with uncertain zeros.
+// hasUncertainZeros reports whether the sign of a zero in the result is uncertain. The sign is
+// uncertain if the statement adds values, or reads a tensor with uncertain zeros.
 func (s *Statement) hasUncertainZeros() bool {
 	return s.k.Planned.Sums || slices.ContainsFunc(s.reads,
 		func(r read) bool { return r.held != nil && r.held.Blocks.Sums })
@@ -108,9 +108,9 @@ func (s *Statement) readsResult(t *programTensor) bool {
 	return slices.ContainsFunc(s.reads, func(r read) bool { return r.name == t.name })
 }
 
-// canOverwriteOld reports whether the statement can overwrite its result's old value: the leaf must
-// read the old value in place, from blocks that the tensor owns, at every rank. A tensor that every
-// rank has completely is overwritten only if each rank writes its own copy.
+// canOverwriteOld reports whether the statement can overwrite its result's old value. At every
+// rank, the leaf must read the old value in place, from blocks that the tensor owns. If every rank
+// has the whole tensor, each rank must also write its own copy.
 func (s *Statement) canOverwriteOld(t *programTensor) bool {
 	if !s.k.Overwrites || !s.hasFinalStorage(t) ||
 		t.held.Replica != nil && s.p.Ranks() > 1 && !s.k.Planned.OneStep.IsKnown() {
@@ -183,7 +183,8 @@ func (p *Program) PlaceOn(name string, m *place.Machine, to place.Placement) err
 	return err
 }
 
-// LieIn stores a tensor in the given kind of memory of each rank.
+// LieIn stores the blocks of a tensor in memory m of each rank. It returns an error if the program
+// has no tensor with the given name.
 func (p *Program) LieIn(name string, m place.Memory) error {
 	t := p.tensors[name]
 	if t == nil {
@@ -201,14 +202,15 @@ func (p *Program) memoryOf(name string) place.Memory {
 	return place.AnyMemory
 }
 
-// LoadedBy is the mode that cuts a tensor while it is loaded, before it is placed on a machine.
+// LoadedBy is the mode along which a tensor is cut while it is loaded, before the tensor is placed
+// on a machine.
 const LoadedBy = 0
 
 // place moves a tensor to another partition. If the tensor is not loaded yet, place loads it first.
-// The function modeFor is called with the number of the tensor's modes. It returns an error if the
-// tensor cannot be moved with this number of modes, and otherwise the mode that is cut while the
-// tensor is loaded. The function partitionFor is called with the blocks of the loaded tensor and
-// returns the new partition. Every rank must call place.
+// The function modeFor gets the number of the tensor's modes. It returns an error if the tensor
+// cannot be moved with this number of modes. Otherwise it returns a mode. If place loads the
+// tensor, the tensor is cut along this mode while it is loaded. The function partitionFor gets the
+// blocks of the loaded tensor and returns the new partition. Every rank must call place.
 func (p *Program) place(name string, modeFor func(order int) (int, error),
 	partitionFor func(*store.Blocks) (*partition.Partition, error)) error {
 	if err := p.usable(); err != nil {
@@ -284,9 +286,9 @@ func Placed(b *store.Blocks, part *partition.Partition) *load.Target {
 		Spec: coo.Spec{Format: b.Layout.Format, Dims: b.Layout.Dims, Type: b.Layout.Type}}
 }
 
-// PlacedEvenly returns the target of Program.Place for a tensor whose blocks are b. In the target,
-// the tensor is cut evenly over the ranks along the given mode. If mode is -1, rank 0 gets the
-// whole tensor.
+// PlacedEvenly returns a target for Program.Place. b holds the tensor's current blocks. The target
+// cuts the tensor evenly over the ranks along the given mode. If mode is -1, the target gives the
+// whole tensor to rank 0.
 func PlacedEvenly(b *store.Blocks, mode, ranks int) *load.Target {
 	return Placed(b, partition.Evenly(b.Layout.Dims, mode, ranks))
 }

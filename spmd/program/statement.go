@@ -235,7 +235,8 @@ func (s *Statement) tryPrepare(sized bool) error {
 	return nil
 }
 
-// parse parses the statement over tensors of the program.
+// parse parses the statement over tensors of the program. If sized is set, modes of the result
+// whose variables occur only on the left side keep their old sizes.
 func (s *Statement) parse(sized bool) error {
 	p := s.p
 	if s.sized = nil; sized {
@@ -323,8 +324,9 @@ func (o Options) Prepared(how How) prepared.Options {
 		Network: how.Network, Order: how.IntermediateOrder, Runs: how.Runs}
 }
 
-// allLoaded reports whether every operand of a statement that is a tensor of the program is loaded.
-// If all operands are, all ranks know the same about the operands and find the same errors.
+// allLoaded reports whether the program has loaded every operand of a statement, apart from
+// operands that are not tensors of the program. If all are loaded, every rank knows the same about
+// the operands, and all ranks find the same errors.
 func (p *Program) allLoaded(parsed *input.Statement) bool {
 	for name := range parsed.Inputs {
 		if t := p.tensors[name]; t != nil && t.held == nil {
@@ -375,9 +377,9 @@ func (s *Statement) adopt() error {
 	return nil
 }
 
-// refresh lets the statement read the current values of its tensors. If it cannot, because a tensor
-// changed too much, it returns the reason in again, and the statement must be prepared again. Every
-// rank must call it.
+// refresh lets the statement read the current values of its tensors. If a tensor has changed too
+// much, refresh returns the reason as the result `again`, and the statement must be prepared again.
+// Otherwise `again` is "". Every rank must call refresh.
 func (s *Statement) refresh() (again string, err error) {
 	p := s.p
 	if again := s.resultChange(); again != "" {

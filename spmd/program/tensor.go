@@ -165,8 +165,9 @@ func (t *programTensor) unhold() {
 	t.held = nil
 }
 
-// keep keeps the blocks and the replica in the memory of the unit that runs leaves (a device), from
-// one statement to the next, unless the tensor is loose or its placement names the host's memory.
+// keep keeps the blocks and the replica in the memory of the device that runs leaves, from one
+// statement to the next. It does nothing if the tensor is loose, or if its placement names the
+// host's memory.
 func (t *programTensor) keep() {
 	if t.held.Loose {
 		return
@@ -179,7 +180,8 @@ func (t *programTensor) keep() {
 	}
 }
 
-// lieIn stores the tensor in the memory that a placement names.
+// lieIn sets the memory that a placement names for the tensor. If the memory changes and the tensor
+// has blocks, lieIn calls forget, and then keep for the new memory.
 func (t *programTensor) lieIn(m place.Memory) {
 	if t.memory == m {
 		return
@@ -212,14 +214,14 @@ func (t *programTensor) hasValue() bool {
 	return t.broken == "" && (t.held != nil || in.File != "" || in.Generate != "" || in.Tensor != nil)
 }
 
-// isAddedTo reports whether a += adds to an old value of the tensor. It is also true if the last
-// write failed; the += then returns an error.
+// isAddedTo reports whether a += statement would add to an old value of the tensor, and not start
+// from zero. It also returns true if the last write failed. The += statement then returns an error.
 func (t *programTensor) isAddedTo() bool { return t.hasValue() || t.broken != "" }
 
-// sizes returns the sizes to give to a statement that writes the tensor: the declared sizes, if
-// there are any. Otherwise each mode m with asTheyWere[m] has the size of the tensor's present
-// value, and other modes have size -1. sizes returns nil if nothing is known, or if the present
-// value has another number of modes.
+// sizes returns the sizes to give to a statement that writes the tensor. If sizes are declared,
+// sizes returns them. Otherwise the result has the current size of each mode m for which
+// asTheyWere[m] is set, and -1 (unknown) for the other modes. sizes returns nil if nothing is
+// known, or if the current value has another number of modes than asTheyWere.
 func (t *programTensor) sizes(asTheyWere []bool) []int64 {
 	var dims []int64
 	switch {

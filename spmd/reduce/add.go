@@ -162,9 +162,9 @@ func below(sum, block *tcs.Tensor) values {
 	return v
 }
 
-// addAt adds the rows of a block to rows of a sum. y holds the values of the block and x the values
-// of the sum; b describes a row of each. Row i of the block is added to the row of the sum with
-// number targets[i] (see addRow). These rows of the sum all differ, so that threads need no locks.
+// addAt adds row i of a block to row targets[i] of a sum, for each i (see addRow). y holds the
+// values of the block, and x the values of the sum. b describes the rows of the block and of the
+// sum. The rows of the sum must all differ, so that threads need no locks.
 func addAt[T number, I int32 | int64](x, y []T, targets []I, b values, threads int) {
 	parallel(int64(len(targets)), int64(len(y)), threads, func(lo, hi int64) {
 		if b.sumLen == 1 {
@@ -183,9 +183,9 @@ func addAt[T number, I int32 | int64](x, y []T, targets []I, b values, threads i
 	})
 }
 
-// addRow adds a row of a block to the row of a sum x at a position. b says which values of the two
-// rows correspond. A negative position q means position -1-q of a sum that has no values there yet.
-// addRow then stores the row at this position.
+// addRow adds a row of a block to a row of the sum x. position is the number of x's row. If
+// position is negative, x's row has number -1-position and no values yet. addRow then copies the
+// block's row there. b says which values of the two rows correspond.
 func addRow[T number](x, row []T, position int64, b values) {
 	if position < 0 {
 		to := x[(-1-position)*b.sumLen:][:b.sumLen]
@@ -206,9 +206,10 @@ func addRow[T number](x, row []T, position int64, b values) {
 	}
 }
 
-// Compose replaces the map inner by its composition with the map outer. inner maps a block into a
-// pattern, and outer maps this pattern into a larger union that has the pattern as a source.
-// Afterwards inner maps the block into the larger union.
+// Compose changes the map inner so that it maps directly into a larger union. Before the call,
+// inner maps positions of a block to positions of a pattern, and outer maps positions of this
+// pattern to positions of the union. After the call, inner maps positions of the block to positions
+// of the union.
 func Compose(inner, outer *tcs.Tensor) {
 	a, b := inner.Levels[0].Crd, outer.Levels[0].Crd
 	for i := range inner.Levels[0].Size {

@@ -22,9 +22,9 @@ func (r *mergeSource) next() bool {
 	return true
 }
 
-// fewEntries is the largest number of entries that are sorted by insertion. Their sort key is one
-// word: the coordinate, which must be less than maxSorted, followed by the entry's index in
-// orderBits bits.
+// fewEntries is the largest number of entries that are sorted by insertion. The sort key of an
+// entry is one word. The upper bits are the entry's coordinate, and the lower orderBits bits are
+// the entry's index. The coordinate must be less than maxSorted.
 const (
 	fewEntries = 96
 	orderBits  = 8
@@ -63,8 +63,8 @@ func (u *union) merge(l int, heads []head) {
 	}
 }
 
-// alone visits the coordinates of the only segment, when no other source has coordinates here. No
-// merge is needed then.
+// alone visits the coordinates of level l if only one source has coordinates below the heads that
+// merge was given. They need not be merged.
 func (u *union) alone(l int, s *scratch) {
 	x := &s.runs[0]
 	for more := true; more && u.err == nil; more = x.next() {
@@ -73,7 +73,8 @@ func (u *union) alone(l int, s *scratch) {
 	}
 }
 
-// sorted sorts a few entries by coordinate and then by source, and visits them.
+// sorted handles a few entries of all sources. It sorts the entries by coordinate, and entries with
+// equal coordinates by source. It then visits each distinct coordinate once.
 func (u *union) sorted(l int, s *scratch) {
 	keys, all := s.keys[:0], s.all[:0]
 	for k := range s.runs {
@@ -102,8 +103,8 @@ func (u *union) sorted(l int, s *scratch) {
 	}
 }
 
-// countingSort sorts n entries by counting the entries of each coordinate of the range, and visits
-// them.
+// countingSort sorts the n entries of all sources. For this, it counts the entries of each
+// coordinate in the box. It then visits each distinct coordinate once.
 func (u *union) countingSort(l int, s *scratch, n int64) {
 	r := u.box[u.shape.Layout.Format.Order[l]]
 	size := r[1] - r[0] + 1
@@ -139,7 +140,8 @@ func (u *union) countingSort(l int, s *scratch, n int64) {
 	}
 }
 
-// heap merges many or long segments with a heap, and visits their entries.
+// heap merges the sources' segments of level l with a heap, and visits each distinct coordinate
+// once. merge calls heap for the cases that alone, sorted and countingSort do not cover.
 func (u *union) heap(l int, s *scratch) {
 	h := s.runs
 	less := func(a, b *mergeSource) bool { return a.c < b.c || a.c == b.c && a.src < b.src }

@@ -68,10 +68,10 @@ func (e *ErrWidth) Error() string {
 // minColumn is the initial capacity, in elements, of an array of a pattern.
 const minColumn = 1024
 
-// Building returns an upper bound of the temporary bytes of the arrays that Union grows, besides
-// its sources, maps and level arrays. levels is the size of the level arrays in bytes, and pos and
-// crd are the widths of their elements. Temporary memory is needed because an array grows to twice
-// its contents while the old array still exists.
+// Building returns an upper bound of the temporary memory, in bytes, that Union needs besides its
+// sources, its maps and the level arrays. An array that grows is copied to a new array of twice the
+// size, and both exist during the copy. levels is the size of the level arrays in bytes. pos and
+// crd are the widths of their elements.
 func Building(levels int64, pos, crd []uint8) int64 {
 	bytes := 2 * levels
 	for l := range pos {

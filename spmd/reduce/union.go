@@ -23,7 +23,8 @@ type union struct {
 	err     error
 }
 
-// head is a position p in source number src. The children of several heads are merged.
+// head is a position p in the current level of source number src. The union merges the children of
+// the heads that have the same coordinates.
 type head struct {
 	src int32
 	p   int64
@@ -32,7 +33,8 @@ type head struct {
 // level is a compressed level of a source.
 type level struct{ pos, crd ints }
 
-// ints are the elements of an array, indexed as in the whole tensor.
+// ints gives access to the elements of an array that may be a part of a whole tensor's array. The
+// index of an element is its index in the whole tensor's array.
 type ints struct {
 	narrow []int32
 	wide   []int64
@@ -74,9 +76,9 @@ type scratch struct {
 // each element of the source is in the union.
 //
 // A map is a tensor with one compressed level. Its crd has one element for each position of the
-// source in the last compressed level of s. The element is q, the corresponding position in the
-// union. If the source is the first one that has position q, the element is -1-q instead. The
-// level's Size is the number of these elements. After them, crd has `extra` elements, which are 0.
+// source in the last compressed level of s. The element is the corresponding position q in the
+// union. If no earlier source has position q, the element is -1-q instead. The level's Size is the
+// number of the source's positions. crd has `extra` more elements at its end, which are 0.
 //
 // Down to the last compressed level, a source must have the levels of s. Below, it may have other
 // levels. A source may cover less than the box. It may extend beyond the box only in dense levels.
@@ -234,8 +236,8 @@ func (u *union) segment(l int, h head) (crd *ints, lo, hi int64) {
 	return crd, max(lo, crd.first), min(hi, crd.first+int64(len(crd.narrow)+len(crd.wide)))
 }
 
-// visit adds coordinate c of level l to the union. heads are the positions of the sources that have
-// c.
+// visit adds coordinate c of level l to the union. heads holds the positions in level l at which
+// sources have c.
 func (u *union) visit(l int, c int64, heads []head) {
 	if l == u.deep {
 		q := u.crd[l].n

@@ -59,13 +59,13 @@ func (c *Comm) Add(n comm.Counters) {
 	c.MessagesSent = append(c.MessagesSent, n.MessagesSent)
 }
 
-// Balance counts, for each rank, the stored entries of the largest operand that the rank's steps
-// read. Each block counts once, whichever rank owns it.
+// Balance holds, for each rank, the number of stored entries that the rank's steps read of the
+// largest operand. Each block that the steps read counts once, even if another rank owns it.
 type Balance struct {
 	Nonzeros []int64 `json:"nonzeros"`
 }
 
-// AddRanks adds the statistics of all ranks, in order of rank.
+// AddRanks adds the statistics of all ranks to s. ranks must be in order of rank.
 func (s *Stats) AddRanks(ranks []Rank) {
 	for _, x := range ranks {
 		if !slices.Contains(s.Hosts, x.Host) {

@@ -105,7 +105,8 @@ func (t *Blocks) InBoxes() *Blocks {
 	return boxed
 }
 
-// LaidAs reports whether two tensors share the lists of their blocks, and so are distributed alike.
+// LaidAs reports whether t and o share the slices Owners and Boxes, which list their blocks. The
+// tensors are then distributed in the same way.
 func (t *Blocks) LaidAs(o *Blocks) bool {
 	return len(t.Owners) > 0 && len(o.Owners) > 0 && &t.Owners[0] == &o.Owners[0] &&
 		&t.Boxes[0] == &o.Boxes[0]
@@ -172,8 +173,8 @@ func (t *Blocks) rowwise(mode int) (order []int, ok bool) {
 	return order, end == t.Layout.Dims[mode]
 }
 
-// isExact reports whether a block's arrays hold the entries of its box and nothing else, level by
-// level. pos need not begin at 0.
+// isExact reports whether the arrays of a block hold exactly the entries of the block's box, at
+// every level. The first element of a pos array may be greater than 0.
 func isExact(t *tcs.Tensor) bool {
 	lo, hi := int64(0), int64(1)
 	for l := range t.Levels {

@@ -6,8 +6,9 @@ import (
 )
 
 // maxWindow and minWindow bound the size in bytes that the function window returns. goodWindow is
-// the preferred size if rows may be cut anywhere. bufferMemory limits the size of all windows or
-// messages of a rank together. Jobs with very many ranks may exceed it.
+// the preferred size in bytes of a window if rows may be cut anywhere. bufferMemory is the limit,
+// in bytes, for the total size of a rank's windows or messages. Jobs with very many ranks may
+// exceed this limit, because windows and messages have minimum sizes.
 const (
 	maxWindow    = 4 << 20
 	goodWindow   = 1 << 20
@@ -38,9 +39,9 @@ func window(total int64, n int) int64 {
 	return min(max(total/int64(n), minWindow), maxWindow)
 }
 
-// windowBytes returns the size of a window, in bytes, for a result of total bytes: goodWindow, or
-// more if the ranks would otherwise exchange counts of too many windows, but never more than
-// maxBytes.
+// windowBytes returns the size of a window in bytes. total is the size of the result in bytes. The
+// size is goodWindow, or more if the number of windows would otherwise be so large that the ranks
+// exchange too many counts. It is at most maxBytes.
 func windowBytes(maxBytes, total int64, ranks int) int64 {
 	return min(maxBytes, max(goodWindow, 2*total/(maxWindowCounts/int64(ranks)+1)))
 }

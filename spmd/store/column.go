@@ -14,14 +14,15 @@ const (
 	minColumn = 4 << 10
 )
 
-// columnBytes returns the size in bytes of the buffer of a column with n+1 numbers. total is the
-// number of bytes that all buffers of the rank may occupy.
+// columnBytes returns the size in bytes of the buffer for a column of n+1 numbers. total is the
+// number of bytes that all buffers of the rank may occupy. A small total can make the buffer
+// smaller than the column.
 func columnBytes(total, n int64) int64 {
 	most := min(maxColumn, max(total/64, minColumn)) / 8
 	return (8*(min(n, most-1)+1) + 15) &^ 15
 }
 
-// column writes consecutive numbers of a section to the file, through a buffer.
+// column writes integers one after another to a section of a .tcs file, through a buffer.
 type column struct {
 	s    *sharedFile
 	sec  tcs.Section

@@ -11,8 +11,9 @@ import (
 	"distaff/spmd/comm"
 )
 
-// maxSkew is the largest share of the entries, as a multiple of the mean share, that a rank may
-// hold if each rank writes its own blocks. It does not apply to small results (smallResult).
+// maxSkew limits the number of entries of a rank if each rank writes its own blocks. No rank may
+// then hold more than maxSkew times the mean number of entries of the ranks. The limit does not
+// apply to small results (smallResult).
 const maxSkew = 2
 
 // concat writes a .tcs file whose arrays are the concatenated arrays of the blocks.
@@ -25,9 +26,10 @@ type concat struct {
 	lay    *tcsfile.File
 }
 
-// newConcat returns nil, at every rank, if the arrays of the blocks cannot simply be concatenated:
-// if parts refuses the blocks, if a block's arrays are not those that the file needs, or if one
-// rank holds too many entries. Every rank must call it.
+// newConcat prepares the concatenation of the blocks' arrays. It returns nil, at every rank, if the
+// arrays cannot simply be concatenated. This is so if parts refuses the blocks, if the file needs
+// other arrays than a block has, or if one rank holds too many entries. Every rank must call
+// newConcat.
 func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	order, ok := t.parts()
 	if !ok {
@@ -75,9 +77,9 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	return x, err
 }
 
-// parts returns the blocks in the order in which the file concatenates their arrays. ok is false if
-// a mode other than the outermost stored one is cut, if there is no level, or if the first level is
-// single (tensor.Kind.IsSingle).
+// parts returns the blocks in the order of their arrays in the file. ok is false if a mode other
+// than the outermost stored one is cut, if the tensor has no level, or if the first level is single
+// (tensor.Kind.IsSingle).
 func (t *Blocks) parts() (order []int, ok bool) {
 	if len(t.Layout.Format.Levels) == 0 || t.Layout.Format.Levels[0].IsSingle() {
 		return nil, false
@@ -99,7 +101,7 @@ func isSkewed(share []int64) bool {
 // holds most entries. One rank writes this number of entries quickly.
 const smallResult = 1 << 16
 
-// positions returns the number of positions of level l of block b, for which isExact holds.
+// positions returns the number of positions in level l of block b. isExact(b) must be true.
 func positions(b *tcs.Tensor, l int) int64 {
 	if b.Levels[l].Form() != tensor.Full {
 		return b.Levels[l].Crd.Len
@@ -132,8 +134,9 @@ func (x *concat) write(w io.WriterAt) ([]coo.FileRange, error) {
 	return spans, nil
 }
 
-// section writes a block's part of a section. first is set for the first block in storage order,
-// which also writes the first element of a pos array.
+// section writes the elements that block b has in a section. start holds the first position of b in
+// each level. first is set for the first block in storage order. Only for this block, section
+// writes the first element of a pos array.
 func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bool) (coo.FileRange,
 	error) {
 	switch sec.Array {

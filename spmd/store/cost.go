@@ -23,8 +23,8 @@ type Forecast struct {
 
 // Cost returns how many bytes each rank needs, besides its blocks, while Write writes the tensor to
 // a file. A rank needs memory for copies of blocks that must be sorted, and for buffers. Ranks that
-// write their blocks directly from memory need no buffers. If there are very many ranks, they may
-// need more.
+// write their blocks directly from memory need no buffers. With very many ranks, a rank may need
+// more memory than the returned cost.
 //
 // name is the name of the file. If it has no known format, the cost is 0, because Write refuses the
 // file. used[r] is the number of bytes that rank r uses already.
@@ -157,8 +157,8 @@ func (f *Forecast) SummaryCost() []int64 {
 // at all others together.
 func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Layout.Format.Order, false) }
 
-// gathering does the same as GatherCost, for entries in the order of modes. sum means that entries
-// with equal coordinates are added.
+// gathering returns the same bound as GatherCost, for the case that the entries are sorted by
+// modes. If sum is set, entries with equal coordinates are added.
 func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 	cost := make([]int64, f.Ranks)
 	entries := make([]int64, f.Ranks)

@@ -6,12 +6,12 @@ import (
 	"distaff/spmd/comm"
 )
 
-// samples is the smallest number of samples that are taken for each piece. A cut is placed between
-// samples, and so each run can shift it by at most the distance between two of the run's samples.
-// At least samplesPerRun samples of a piece are taken for each run. If all coordinates differ, all
-// runs together then shift a cut by at most 1/samplesPerRun of a piece. maxSamples can reduce the
-// number of samples, and then the shift is larger. Windows use windowSamples instead of samples,
-// because a rank has many windows.
+// samples is the smallest number of samples that are taken for each piece. The position of a cut
+// has an error, because cuts are placed at samples. Each run adds at most the distance between two
+// samples of the run to this error. At least samplesPerRun samples of a piece are taken for each
+// run. If all coordinates differ, the error is then at most 1/samplesPerRun of a piece. If
+// maxSamples reduces the number of samples, the error is larger. Windows use windowSamples instead
+// of samples, because a rank has many windows.
 const (
 	samples       = 1024
 	windowSamples = 32
@@ -19,11 +19,12 @@ const (
 	maxSamples    = 1 << 19 // largest number of samples of all pieces together
 )
 
-// cutPoints returns coordinates, by level, that cut the entries of all runs at all ranks into parts
-// of about equal counts. Each cut is the lower bound of a part; the first part has none. Entries
-// with equal coordinates stay together. samples is the smallest number of samples for each part,
-// unless maxSamples allows only fewer or there are fewer entries. Without entries there are no
-// cuts. The cuts are the same at every rank. Every rank must call it.
+// cutPoints returns cuts that divide all entries, of all runs and ranks, into `parts` parts of
+// about equal size. A cut is a list of coordinates, by level: the lower bound of a part. The first
+// part has no cut. Entries with equal coordinates stay together. order is the number of levels.
+// samples is the smallest number of samples for each part, unless maxSamples allows only fewer or
+// there are fewer entries. Without entries there are no cuts. The cuts are the same at every rank.
+// Every rank must call cutPoints.
 func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]int64, error) {
 	sum := []int64{0, int64(len(runs))}
 	for _, r := range runs {
@@ -67,9 +68,9 @@ func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]i
 	return cuts, nil
 }
 
-// cutRows returns the ends of windows that have about equal numbers of entries, unless single rows
-// have many. The ends are positions of f, which contains all levels except the last. The last
-// window ends at f.total. Every rank must call it.
+// cutRows returns the ends of at most `parts` windows. The windows have about equal numbers of
+// entries, unless single rows have many entries. An end is a position in f, the linear order of all
+// levels except the last. The last window ends at f.total. Every rank must call cutRows.
 func cutRows(c comm.Comm, runs []*run, f *frame, parts int) ([]int64, error) {
 	cuts, err := cutPoints(c, runs, len(f.modes)+1, parts, windowSamples)
 	if err != nil {
@@ -89,8 +90,8 @@ func cutRows(c comm.Comm, runs []*run, f *frame, parts int) ([]int64, error) {
 	return slices.Compact(ends), nil
 }
 
-// bounds returns where the cuts divide each run: part k of run r has the entries [b[r][k],
-// b[r][k+1]). If there are fewer than parts-1 cuts, the last parts are empty.
+// bounds returns the positions b where each run is divided by the cuts. Part k of run r consists of
+// the entries [b[r][k], b[r][k+1]). If there are fewer than parts-1 cuts, the last parts are empty.
 func bounds(runs []*run, cuts [][]int64, parts int) [][]int64 {
 	list := make([][]int64, len(runs))
 	for i, r := range runs {

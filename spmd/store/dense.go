@@ -45,7 +45,8 @@ func writeDense(s *sharedFile, t *Blocks, modes []int, off int64,
 	return d.exchange(s)
 }
 
-// covers reports whether a dense block stores all coordinates of its box. It may store others too.
+// covers reports whether a dense block stores all coordinates of its box. The block may also store
+// other coordinates.
 func covers(t *tcs.Tensor) bool {
 	return !slices.ContainsFunc(t.Levels, func(l tcs.Level) bool {
 		r := t.Header.Range(l.Mode)
@@ -53,8 +54,8 @@ func covers(t *tcs.Tensor) bool {
 	})
 }
 
-// intervals reports whether no block is cut along a mode other than the outermost one of the array.
-// Each block then fills an interval of the array.
+// intervals reports whether no block is cut along a mode other than the outermost mode of f, the
+// array of the whole tensor's values. The values of each block are then contiguous in this array.
 func (t *Blocks) intervals(f *frame) bool {
 	for _, box := range t.Boxes {
 		if _, _, ok := f.rows(box); !ok {
@@ -106,9 +107,9 @@ func (d *dense) writeRows() ([]coo.FileRange, error) {
 	return spans, nil
 }
 
-// read copies the values of block k whose positions in the array are in [a, b), in the order of the
-// array. For each run of n consecutive positions starting at p, it calls dst(p, n), which returns
-// the memory for the run's values.
+// read copies the values of block k that belong at positions [a, b) of the file's array, in the
+// order of this array. For each run of n consecutive positions starting at p, it calls dst(p, n),
+// which returns the memory for the run's values.
 func (d *dense) read(k int, a, b int64, dst func(p, n int64) []byte) {
 	t := d.t.Own[k]
 	levels := len(t.Levels)
@@ -134,7 +135,8 @@ func (d *dense) read(k int, a, b int64, dst func(p, n int64) []byte) {
 	})
 }
 
-// copyStrided copies every step-th value of src to dst.
+// copyStrided fills dst with the values number 0, step, 2*step and so on of src. size is the size
+// of a value in bytes.
 func copyStrided(dst, src []byte, step, size int64) {
 	if step == 1 {
 		copy(dst, src)
@@ -145,8 +147,8 @@ func copyStrided(dst, src []byte, step, size int64) {
 	}
 }
 
-// windows divides the array evenly among the ranks, and each rank's part into windows of at most
-// step positions.
+// windows divides an array of `total` values evenly among the ranks. It divides each rank's part
+// into windows of at most `step` values.
 type windows struct {
 	total, step int64
 	ranks       int

@@ -50,8 +50,9 @@ type exchange struct {
 	err       error // first error of a sender
 }
 
-// newExchange starts the exchange: part k of each run goes to rank k. Every rank must call it, and
-// close too.
+// newExchange starts an exchange that sends part k of each run to rank k. Part k of run i consists
+// of the entries [bounds[i][k], bounds[i][k+1]). Every rank must call newExchange, and must later
+// call close.
 func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]int64,
 	limit *tcs.Limit) (*exchange, error) {
 	x := &exchange{c: c, t: t, modes: modes, runs: runs, bounds: bounds, limit: limit}
@@ -122,16 +123,17 @@ func (x *exchange) note(err error) {
 }
 
 // pass runs f, which reads this rank's piece. While f runs, the watchdog counts the rank as
-// computing. At the same time the rank's senders wait for commands from other ranks, and without
-// pass the watchdog would see only a rank that waits.
+// computing. Without pass, the watchdog would see only the rank's senders, which wait for commands
+// from other ranks.
 func (x *exchange) pass(f func() error) error {
 	defer x.c.Busy()()
 	return f()
 }
 
 // close ends the exchange after this rank has read its piece. err is the error of reading the
-// piece, or nil. If err is not nil, close aborts the job, so that other ranks do not wait. It
-// returns the first error of reading, of the receivers or of the senders.
+// piece, or nil. If err is not nil, close aborts the job, so that other ranks do not wait for
+// this rank. close then returns err. Otherwise it returns the first error of a receiver, of the
+// stream or of a sender.
 func (x *exchange) close(err error) error {
 	if err != nil {
 		x.c.Abort(err)
@@ -222,7 +224,9 @@ func (m message) column(k, n int) []int64 {
 // buf returns the buffer's first n bytes, which are outside the Go heap.
 func (m message) buf(n int) comm.Buf { return comm.MemOf(m.mem[:n]) }
 
-// send serves this rank's entries of the piece with number `to`.
+// send sends this rank's entries of piece number `to` to rank `to`. Whenever rank `to` asks again,
+// send sends all of them again. It returns if rank `to` ends the stream. entries is the number of
+// the entries.
 func (x *exchange) send(to int, entries int64) error {
 	mem, buffers, err := x.messages(entries)
 	if err != nil {
@@ -400,7 +404,8 @@ func (r *receiver) Next(b *coo.Batch) error {
 	return err
 }
 
-// take does the work of Next: it returns the next message and starts to receive the one after it.
+// take implements Next. It stores the entries of the next message in b and starts to receive the
+// following message.
 func (r *receiver) take(b *coo.Batch) error {
 	if r.ended {
 		return io.EOF

@@ -14,8 +14,10 @@ type pieces struct {
 	own      []*run
 }
 
-// newPieces starts an exchange of pieces of about equal size. Every rank must call it, and close
-// too. sum means that entries with equal coordinates are added.
+// newPieces starts an exchange that gives each rank a piece of the entries, in the order of modes.
+// The pieces have about equal size. zeros selects the zeros that are entries. If sum is set,
+// entries with equal coordinates are added. Every rank must call newPieces, and must later call
+// close.
 func newPieces(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, sum bool,
 	cfg coo.Config) (*pieces, error) {
 	runs, err := t.runs(modes, zeros, sum, cfg)
@@ -98,8 +100,9 @@ func (p *pieces) bounded() (*coo.Joined, error) {
 	return p.join(mine)
 }
 
-// ends returns the number of the entries [lo, hi), followed by the coordinates of the first and of
-// the last entry.
+// ends describes the entries [lo, hi) of the run as a list of integers. The list starts with the
+// number of entries. Then follow the coordinates of the first entry and the coordinates of the last
+// entry. levels is the number of coordinates of an entry.
 func (r *run) ends(lo, hi int64, levels int) []int64 {
 	e := make([]int64, 2*levels+1)
 	if e[0] = hi - lo; hi > lo {

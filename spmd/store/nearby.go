@@ -38,7 +38,8 @@ func (t *Blocks) nearby(c comm.Comm) (*Blocks, error) {
 	return &near, nil
 }
 
-// close closes the blocks that belong to other ranks.
+// close closes the blocks in near that belong to other ranks. t is the description from which
+// nearby made near. Blocks in t.Own belong to this rank and stay open.
 func (near *Blocks) close(t *Blocks) {
 	for k, b := range near.Own {
 		if t.Own[k] == nil {
@@ -47,8 +48,8 @@ func (near *Blocks) close(t *Blocks) {
 	}
 }
 
-// allMine changes counts as if this rank held everything: for each window it sets this rank's count
-// to the sum of all ranks' counts, and the counts of the other ranks to 0.
+// allMine changes counts for a rank that reads the blocks of all ranks. For each window, it sets
+// this rank's count to the sum of all ranks' counts, and the counts of the other ranks to 0.
 func allMine(counts []int64, c comm.Comm) {
 	for w := 0; w < len(counts); w += c.Size() {
 		sum, here := int64(0), counts[w:w+c.Size()]

@@ -10,8 +10,8 @@ import (
 )
 
 // rowFile assembles the windows of a rank and writes them to the file. If rows are listed, it also
-// writes the levels above the rows. For each array of these levels it has a column, which is a
-// buffer for numbers that are appended to the array.
+// writes the levels above the rows. It appends numbers to each array of these levels through a
+// buffer, which is called a column.
 type rowFile struct {
 	x *rows
 	s *sharedFile
@@ -49,9 +49,9 @@ func (x *rows) sections() []int {
 // width returns the width in bytes of a section's elements.
 func (x *rows) width(section int) int64 { return int64(x.lay.Sections()[section].Width) }
 
-// largestCounts returns the largest number of rows in any window of this rank, and the largest
-// number of entries in any window. If rows are listed, a row is counted once for each block that
-// has some of its entries.
+// largestCounts returns the largest number of rows and the largest number of entries in a window of
+// this rank. The two numbers may come from different windows. If rows are listed (see isListed), a
+// row counts once for each block that has entries of the row.
 func (x *rows) largestCounts() (rows, entries int64) {
 	ranks := x.c.Size()
 	for w := x.first[x.c.Rank()]; w < x.first[x.c.Rank()+1]; w++ {
@@ -104,7 +104,8 @@ func (x *rows) receive(s *sharedFile, p *parcels) ([]coo.FileRange, error) {
 }
 
 // allocate allocates the memory that all windows of this rank share, and prepares the rowFile for
-// its first window w. received is two buffers for received messages. The caller must release mem.
+// its first window w. received holds two buffers for received messages. mem is the memory of all
+// buffers. The caller must release mem.
 func (a *rowFile) allocate(w int, p *parcels) (received [2][]byte, mem *tcs.Memory, err error) {
 	x := a.x
 	rows, entries := x.largestCounts()
@@ -141,9 +142,9 @@ func (a *rowFile) allocate(w int, p *parcels) (received [2][]byte, mem *tcs.Memo
 }
 
 // columns returns the sizes in bytes of the buffers of all columns, for a rank with the windows [w,
-// end). The function begin assigns the buffers in this order. For each level, the first buffer is
-// for crd and the second for pos. The crd of the rows has no column. columns returns nil if rows
-// are not listed.
+// end). The sizes are ordered by level. For each level, the size for crd comes first, and then the
+// size for pos. The level of the rows has no column for crd. The function begin takes the buffers
+// in the same order. columns returns nil if rows are not listed.
 func (x *rows) columns(w, end int) (sizes []int64) {
 	if !x.isListed() {
 		return nil
@@ -169,7 +170,9 @@ func (x *rows) underDense() int64 {
 	return x.f.total
 }
 
-// denseBefore returns how many positions of the dense levels begin before window w.
+// denseBefore returns the number of positions of the innermost dense level that begin before window
+// w. A position begins at the smallest key under it. If there is no dense level, all keys are under
+// one position.
 func (x *rows) denseBefore(w int) int64 {
 	if w == 0 {
 		return 0
@@ -177,9 +180,9 @@ func (x *rows) denseBefore(w int) int64 {
 	return (x.ends[w-1] + x.underDense() - 1) / x.underDense()
 }
 
-// begin prepares the rowFile for its first window w. It computes how many nodes of each level come
-// before w, and opens the columns. The function next returns the buffer for one column at each
-// call.
+// begin prepares the rowFile for its first window w. It computes the number of nodes of each level
+// before w, and opens the columns. It calls next once for each column, to get a buffer for the
+// column.
 func (a *rowFile) begin(w int, next func() []byte) {
 	x := a.x
 	lo, _ := x.span(w)
@@ -251,8 +254,9 @@ func (a *rowFile) window(w int, messages [][]byte) (err error) {
 	return nil
 }
 
-// halves returns how many lists the rank needs for intermediate results when it merges the parts of
-// a window in pairs. Rows that are not listed need none.
+// halves returns the number of lists in rowFile.half that a rank needs. The rank uses them for
+// temporary results when it merges the parts of a window in pairs. halves returns 0 if rows are not
+// listed.
 func (x *rows) halves() int {
 	if !x.isListed() {
 		return 0
@@ -286,9 +290,9 @@ func (a *rowFile) merge(parts []part) rowList {
 	return mergeRows(a.all, parts[0].list, parts[1].list, width, size)
 }
 
-// place merges the rows of all parts into one list for window w. It is used if every key of the
-// window has a row, an empty one included. It first counts each row's entries, which gives the
-// starts of the rows, and then copies the parts one after another.
+// place merges the rows of all parts into one list for window w. It is used if rows are not listed.
+// Every key of the window then has a row, which may be empty. place first counts the entries of
+// each row, which gives the starts of the rows. It then copies the parts one after another.
 func (a *rowFile) place(w int, parts []part) rowList {
 	x, all := a.x, a.all
 	lo, hi := x.span(w)
@@ -325,8 +329,9 @@ func (a *rowFile) place(w int, parts []part) rowList {
 	return all
 }
 
-// begins returns the starts of the rows with the given ends, as bytes in the width of the file.
-// base is the number of entries before these rows.
+// begins returns the start of each row, as bytes. Each start is an integer with the width that the
+// file uses for starts. ends holds the ends of the rows, counted from the start of the first row.
+// base is the number of entries before the first row.
 func (a *rowFile) begins(ends []int32, base int64) []byte {
 	if a.x.width(int(a.spans[spanPos].Section)) == 4 {
 		return beginsIn(words[int32](a.rowPos), ends, base)
@@ -343,10 +348,10 @@ func beginsIn[T int32 | int64](dst []T, ends []int32, base int64) []byte {
 	return tcs.Of(dst).Bytes()
 }
 
-// nodes writes the nodes of the levels above the rows that begin in window w. keys holds the keys
-// of the window's rows. A node that extends over several windows is written by the first of them,
-// together with the start of its segment. nodes returns the rows' coordinates in the width of the
-// file.
+// nodes writes the nodes of the levels above the rows for window w, and the starts of segments.
+// keys holds the keys of the window's rows. A node may extend over several windows. It is then
+// written for the first of these windows, together with the start of its segment. nodes returns the
+// coordinates of the rows as bytes, in the width of the file.
 func (a *rowFile) nodes(w int, keys []int64) (crd []byte, err error) {
 	if a.x.width(int(a.spans[spanRows].Section)) == 4 {
 		crd = nodesIn(a, w, keys, words[int32](a.rowCrd))

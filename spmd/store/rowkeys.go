@@ -6,7 +6,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// hasNoEmptySegment reports whether no segment below level l, the first compressed level, is empty.
+// hasNoEmptySegment reports whether every segment of the levels below level l has a coordinate. l
+// is the first compressed level of b.
 func hasNoEmptySegment(b *tcs.Tensor, l int) bool {
 	for l++; l < len(b.Levels); l++ {
 		pos := b.Levels[l].Pos
@@ -35,8 +36,8 @@ func isIncreasing[T int32 | int64](pos []T) bool {
 	return less >= 0
 }
 
-// rowsBefore returns how many rows of block k have keys below bound. The block must belong to this
-// rank. The caller knows that the result is at least lower.
+// rowsBefore returns the number of rows of block k whose keys are less than bound. This rank must
+// have the block. The caller must know that the keys of the first `lower` rows are less than bound.
 func (x *rows) rowsBefore(k int, lower, bound int64) int64 {
 	if !x.isListed() {
 		return max(lower, x.f.before(x.t.Boxes[k], bound))

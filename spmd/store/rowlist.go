@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// rowList holds rows in the order of their keys. ends[i] is the number of entries up to the last
-// entry of row i. Coordinates have the width of the file.
+// rowList holds rows in the order of their keys. ends[i] is the number of entries in rows 0 to i
+// together. Each coordinate in crd has the width that coordinates have in the file.
 type rowList struct {
 	keys []int64
 	ends []int32
@@ -44,8 +44,9 @@ func mergeRows(dst, x, y rowList, width, size int64) rowList {
 	return rowList{dst.keys[:n], dst.ends[:n], dst.crd[:crd], dst.vals[:vals]}
 }
 
-// typed is a rowList with known types. row and done are the numbers of rows and entries that are
-// used up.
+// typed is a rowList whose coordinates have type C and whose values have type V. The first `row`
+// rows are used up: they have been merged into another list or, in the list that is filled, they
+// have been written. done is the number of their entries.
 type typed[C, V any] struct {
 	keys      []int64
 	ends      []int32
@@ -74,9 +75,9 @@ func mergeOf[C, V any](dst, x, y rowList) int {
 	return d.row
 }
 
-// fewRows is the smallest number of rows of each list for which the function singles is called. A
-// call of the function runs merges at most fewRows rows, and then the function both decides anew
-// which of the two merges the next rows.
+// fewRows decides how the function both merges the next rows of two lists. If at least the next
+// fewRows rows of each list have one entry each, both calls singles. Otherwise it calls runs. One
+// call of runs merges at most fewRows rows. After each call, both decides again.
 const fewRows = 32
 
 // both merges rows until one list ends.
@@ -90,8 +91,8 @@ func (d *typed[C, V]) both(x, y *typed[C, V]) {
 	}
 }
 
-// single returns how many of the next rows have exactly one entry each, up to the first row with
-// more.
+// single returns the number of consecutive rows, from the next row of x on, that have exactly one
+// entry each.
 func (x *typed[C, V]) single() int {
 	// The number of entries in excess of the number of rows never decreases.
 	ends := x.ends[x.row:]
@@ -146,7 +147,7 @@ func (d *typed[C, V]) runs(x, y *typed[C, V]) {
 	}
 }
 
-// take appends the entries of x's next row.
+// take appends the entries of the next row of x to d. The row is then used up in x.
 func (d *typed[C, V]) take(x *typed[C, V]) {
 	end := int(x.ends[x.row])
 	n, at := end-x.done, d.done
@@ -177,10 +178,10 @@ func (d *typed[C, V]) rest(x *typed[C, V]) {
 	d.done += len(x.crd) - x.done
 }
 
-// place copies rows from l to dst. Row i ends at index ends[i] of l, and the first row starts at
-// index start. Row i is copied to index targets[i] of dst, and place then sets targets[i] to the
-// end of the copy. size is the number of bytes of a value. place returns the index of l where the
-// last row ends.
+// place copies rows from l to dst. The first row starts at index start of l, and row i ends at
+// index ends[i] of l. Row i is copied to index targets[i] of dst, and place then sets targets[i] to
+// the index after the copy. size is the number of bytes of a value. place returns the index of l
+// after the last row.
 func place[C int32 | int64](targets, ends []int32, start int32, dst, l rowList, size int64) int32 {
 	crd, c := words[C](dst.crd), words[C](l.crd)
 	switch size {
@@ -192,7 +193,8 @@ func place[C int32 | int64](targets, ends []int32, start int32, dst, l rowList, 
 	return placeOf(targets, ends, start, crd, c, words[[2]uint64](dst.vals), words[[2]uint64](l.vals))
 }
 
-// placeOf does the work of place for coordinates of type C and values of type V.
+// placeOf copies rows like place, for coordinates of type C and values of type V. crd and vals are
+// the arrays of the destination; c and v are the arrays of the source.
 func placeOf[C, V any](targets, ends []int32, start int32, crd, c []C, vals, v []V) int32 {
 	for i, end := range ends {
 		p, n := targets[i], end-start

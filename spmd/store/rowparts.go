@@ -15,7 +15,8 @@ type bundle struct {
 	list rowList
 }
 
-// heading returns the size in bytes of the row counts and keys in a rank's bundle for window w.
+// heading returns the size in bytes of the first part of a rank's bundle for window w. This part
+// holds the numbers of rows and, if rows are listed, the keys.
 func (x *rows) heading(w, rank int) int64 {
 	rows := x.rows[w*x.c.Size()+rank]
 	if rows == 0 {
@@ -101,7 +102,8 @@ func (x *rows) packHeading(q bundle, w int) {
 	}
 }
 
-// pack fills in this rank's bundle for window w.
+// pack writes this rank's part of window w into the bundle q: the row counts and keys, and then the
+// ends, coordinates and values.
 func (x *rows) pack(q bundle, w int) {
 	x.packHeading(q, w)
 	list := q.list
@@ -124,8 +126,9 @@ func (x *rows) pack(q bundle, w int) {
 
 // part returns the rows of this rank's block k that belong to window w. The function computes where
 // each row ends and stores the ends in buf. If rows are listed, buf must already contain their
-// keys. The values stay in the block's own memory. The coordinates do too, unless the file has
-// another width of coordinates; the converted coordinates are then stored in buf.
+// keys. The values are not copied: the result refers to the block's own memory. The coordinates are
+// not copied either if the file has the same width of coordinates as the block. Otherwise the
+// function converts the coordinates and stores them in buf.
 func (x *rows) part(k, w int, buf rowList) (p rowList) {
 	lo, hi := x.cuts[k][w], x.cuts[k][w+1]
 	if lo == hi {
@@ -198,8 +201,8 @@ func rowEnds(dst []int32, pos tcs.Array) {
 	}
 }
 
-// inWidth returns the coordinates as bytes with the given width: their own memory if they have this
-// width, otherwise a copy in buf.
+// inWidth returns the coordinates as bytes, with width bytes for each coordinate. If crd has this
+// width, the result is the memory of crd. Otherwise the result is a converted copy in buf.
 func inWidth(crd tcs.Array, width int64, buf []byte) []byte {
 	if int64(crd.Width) == width {
 		return crd.Bytes()

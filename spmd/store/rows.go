@@ -11,11 +11,11 @@ import (
 	"distaff/spmd/comm"
 )
 
-// rows writes a .tcs file whose last level is compressed, from blocks that each hold a part of a
-// row's entries. A row is the entries of the last level under one coordinate of the levels above.
-// Its key is the linear position of that coordinate, so keys have the order of storage. A row of
-// the result is the concatenation of its blocks' parts, in the order of their boxes in the last
-// mode.
+// rows writes a .tcs file whose last level is compressed. A row is the entries of the last level
+// that have the same coordinates in all levels above. A block may hold only some entries of a row.
+// The key of a row is the linear position of its coordinates in the levels above the last, so keys
+// have the order of storage. In the file, the entries of a row are the blocks' entries, one block
+// after another. The blocks are in the order of their boxes in the last mode.
 //
 // If all levels above the last are dense, every key has a row, which may be empty. Otherwise the
 // rows are listed: only keys with entries are stored, and messages of entries contain their keys.
@@ -53,13 +53,19 @@ type rows struct {
 // exchange one count of rows and one count of entries for each window and rank.
 const maxWindowCounts = 1 << 20
 
-// shrinkWindows divides the sizes of windows. Tests set it to get many windows from little data.
+// shrinkWindows is the number by which the sizes of windows are divided. Tests increase it, to get
+// many windows from little data.
 var shrinkWindows int64 = 1
 
-// newRows returns nil, at every rank, if the tensor cannot be written as rows: if its levels are
-// not dense levels above compressed levels, if there are too many keys, if blocks are stored
-// differently from the result, if a listed row is empty, or if the rows cannot be cut into windows
-// (see cut). Every rank must call it.
+// newRows prepares to write the tensor by rows. It returns nil at every rank in each of
+// these cases:
+//   - The levels are not dense levels above compressed levels.
+//   - There are too many keys, or none.
+//   - Blocks are stored differently from the result.
+//   - A listed row is empty.
+//   - The rows cannot be cut into windows (see cut).
+//
+// Every rank must call newRows.
 func newRows(c comm.Comm, t *Blocks, limit *tcs.Limit) (*rows, error) {
 	levels := len(t.Layout.Format.Levels)
 	dense := t.Layout.Format.LeadingDense()
@@ -199,8 +205,9 @@ func (x *rows) cutBlocks() {
 	}
 }
 
-// share gives each rank consecutive windows with about the same number of bytes. It returns false
-// if a window has more than maxEntries entries.
+// share assigns consecutive windows to each rank, with about the same number of bytes for every
+// rank. It returns false if a window has more than maxEntries entries. The tensor is then not
+// written as rows.
 func (x *rows) share(maxEntries int64) bool {
 	ranks, weight := x.c.Size(), []int64{0}
 	x.starts = []int64{0}

@@ -13,9 +13,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// run gives access to the entries of a block by position and by coordinates. The entries are in the
-// order of modes, outermost first. The position of an entry is the position of its value. Zeros
-// that a stream may leave out have positions too.
+// run gives access to the entries of a block. An entry can be found by its position or by its
+// coordinates. The entries are sorted by coordinates, outermost level first. The position of an
+// entry is the position of its value. Every stored value has a position, also a zero that the
+// function stream leaves out.
 type run struct {
 	t     *tcs.Tensor
 	own   bool // t was made for this run
@@ -131,7 +132,8 @@ func after(a tcs.Array, key int64) int64 {
 	return lo
 }
 
-// find returns the first entry that is not before the coordinates.
+// find returns the position of the first entry whose coordinates are not before coord. If there is
+// no such entry, it returns the number of entries.
 func (r *run) find(coord []int64) int64 {
 	at := make([]int64, len(coord))
 	lo, hi := int64(0), r.len()

@@ -101,8 +101,9 @@ func (s *sharedFile) resize(n int64) error {
 	return s.file.Resize(n)
 }
 
-// resizing resizes the file to n bytes and calls f, which must write below n. If all ranks write at
-// the same time, rank 0 resizes the file while f runs.
+// resizing calls f at every rank, and resizes the file to n bytes at rank 0. f must write only to
+// the first n bytes. In ordered mode, rank 0 resizes the file before it calls f. Otherwise rank 0
+// resizes the file while f runs.
 func (s *sharedFile) resizing(n int64, f func() error) error {
 	if s.ordered || s.c.Rank() != 0 {
 		if err := s.resize(n); err != nil {
@@ -120,9 +121,9 @@ func (s *sharedFile) resizing(n int64, f func() error) error {
 }
 
 // write calls f, which writes this rank's spans of the file. In ordered mode it first waits for
-// this rank's turn. When write returns without an error, the data is on disk, or rank 0 will bring
-// it to disk when rank 0 flushes the file. The second case applies to ranks on the machine of rank
-// 0.
+// this rank's turn. On another machine than rank 0's, the data is on disk when write returns
+// without an error. On rank 0's machine, the data may still be in the system's memory. It is then
+// on disk when rank 0 has flushed the file.
 func (s *sharedFile) write(f func() error) error {
 	if !s.ordered {
 		if err := f(); err != nil {

@@ -45,7 +45,9 @@ func merged(dst, x, y []int64) int {
 	return n + copy(dst[n:], dst[i+j:i+j+m])
 }
 
-// keysOf merges x and y into a, and u and v into b. It returns the number of keys in each.
+// keysOf merges the sorted keys x and y into a, and the sorted keys u and v into b. A key
+// that is in both x and y, or in both u and v, is stored once. keysOf returns the number n of keys
+// in a and the number m of keys in b.
 func keysOf(a, b, x, y, u, v []int64) (n, m int) {
 	i, j, k, l := 0, 0, 0, 0
 	for i < len(x) && j < len(y) && k < len(u) && l < len(v) {
@@ -71,6 +73,6 @@ func restOf(dst, x, y []int64) int {
 	return n + copy(dst[n:], y[j:])
 }
 
-// notAfter returns 1 if key p is not after q, otherwise 0. It has no branch, because the order of
-// keys is random.
+// notAfter returns 1 if p <= q, otherwise 0. It has no branch: the order of keys is random, and the
+// processor could not predict the branch.
 func notAfter(p, q int64) int { return int(uint64(p-q-1) >> 63) }

@@ -9,9 +9,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// Unsign removes the sign of zeros among this rank's values if these are sums (Sums). Otherwise the
-// sign of a zero could depend on how the sum is cut: if all terms are -0, the sum is -0 or 0
-// depending on whether a 0 was added.
+// Unsign replaces -0 by 0 in this rank's values if t.Sums is set, which means that the values are
+// sums. Without Unsign, the sign of a zero could depend on how a sum is divided: terms that are all
+// -0 add up to -0, but to 0 if a 0 is added to them.
 func (t *Blocks) Unsign(threads int) {
 	if !t.Sums {
 		return
@@ -26,8 +26,8 @@ func (t *Blocks) Unsign(threads int) {
 	}
 }
 
-// parts returns the memory of an array of values as real numbers: one for each real value, two for
-// each complex value.
+// parts returns the memory of an array of values as a slice of real numbers. A real value is one
+// number, and a complex value is two.
 func parts[T float64 | float32](a tcs.Array) []T {
 	if a.Len == 0 {
 		return nil

@@ -35,9 +35,9 @@ func ParseMode(s string) (Mode, error) {
 // Write writes the tensor to rank 0's file; file is nil at other ranks. The extension of name
 // selects the format, which must support the order of the tensor. Once Write has returned at every
 // rank without an error, the file is complete but not committed. The bytes are the same for every
-// number of ranks. If blocks must be sorted, they are copied, within cfg.Limit or in a mapped file.
-// If one rank fails, the caller must end the job, because other ranks may wait. Every rank must
-// call it.
+// number of ranks. If a block must be sorted, Write makes a sorted copy: in memory if cfg.Limit
+// leaves enough room, otherwise in a mapped file. If one rank fails, the caller must end the job,
+// because other ranks may wait. Every rank must call Write.
 func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode,
 	cfg coo.Config) error {
 	c = c.Uncounted()

@@ -18,8 +18,9 @@ type output struct {
 
 func (o *output) tcs() bool { return o.format.Name == "tcs" }
 
-// writer is a way to write a file. applies returns the function that writes, or nil at every rank
-// if the way does not fit the output. Every rank must call both.
+// writer is a method of writing a file. applies returns the function that writes the output, or nil
+// at every rank if the method cannot write this output. Every rank must call applies, and then the
+// function that applies returned.
 type writer struct {
 	name    string
 	applies func(s *sharedFile, o *output) (write func() error, err error)
@@ -82,8 +83,8 @@ func denseFile(s *sharedFile, o *output) (func() error, error) {
 	}, nil
 }
 
-// denseArray returns the function that writes the values of an array in a format other than .tcs,
-// after the head of the file.
+// denseArray returns the function that writes a dense tensor to an array file in a format other
+// than .tcs. Such a file has a head, followed by all values.
 func denseArray(s *sharedFile, o *output) (func() error, error) {
 	if !o.dense || !o.format.Filled {
 		return nil, nil
@@ -106,8 +107,8 @@ func denseArray(s *sharedFile, o *output) (func() error, error) {
 	}, nil
 }
 
-// listedFile returns the function that writes the entries of a tensor to a file in a format other
-// than .tcs. It is tried after denseArray.
+// listedFile returns the function that writes the list of a tensor's entries to a file in a format
+// other than .tcs. It returns nil for a .tcs file. It is tried after denseArray.
 func listedFile(s *sharedFile, o *output) (func() error, error) {
 	if o.tcs() {
 		return nil, nil

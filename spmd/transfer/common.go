@@ -16,8 +16,9 @@ import (
 // The memory counts against limit at the first rank of the list. The ranks can read what another
 // rank writes, but must synchronize by themselves.
 //
-// Common returns nil at every rank if the first rank cannot allocate the memory, and at a rank that
-// cannot map it. The ranks must then agree on how to continue.
+// If the first rank cannot allocate the memory, Common returns nil at every rank. If another rank
+// cannot map the memory, Common returns nil at that rank. The ranks must then agree on how to
+// continue.
 func Common(c comm.Comm, list []int, shape *tcs.Shape, name string, limit *tcs.Limit,
 	tag int) (*tcs.Tensor, error) {
 	if c.Rank() == list[0] {
@@ -66,9 +67,9 @@ func allocateCommon(c comm.Comm, others []int, shape *tcs.Shape, name string, li
 	return t, nil
 }
 
-// announce sends a control message to the other ranks. In one process it then passes t to them.
-// Otherwise it waits until they have tried to map the memory of t. message tells where this memory
-// is. t is nil if the memory could not be allocated; the message is then all.
+// announce sends a control message to the other ranks. In one process it then passes t to the other
+// ranks. Otherwise it waits until they have tried to map the memory of t. message tells where this
+// memory is. t is nil if the memory could not be allocated; the message is then all.
 func announce(c comm.Comm, t *tcs.Tensor, others []int, message []int64, tag int) error {
 	for _, rank := range others {
 		if err := comm.Send(c.Uncounted(), message, rank, tag); err != nil {

@@ -13,10 +13,10 @@ import (
 // RecvMulticast with the same list and tag. If there are receivers, the payload counts once as
 // sent.
 //
-// Messages of this rank have the given tag, and messages that other ranks forward have tag+1. The
-// messages between two ranks therefore keep their order even if the sender starts some multicasts
-// and forwards others. Both ranks must handle the multicasts that they have in common in the same
-// order.
+// Messages of this rank have the given tag, and messages that other ranks forward have tag+1. A
+// rank may start some multicasts and forward others to the same receiver. The two tags keep both
+// kinds of messages apart, so that the messages of each kind keep their order. Two ranks must
+// handle the multicasts that they have in common in the same order.
 //
 // Between ranks of one process the tree is not needed: every receiver gets t itself.
 func Multicast(c comm.Comm, t *tcs.Tensor, list []int, tag int) (*Sending, error) {
@@ -163,8 +163,9 @@ func (s *Sending) start(c comm.Comm, t *tcs.Tensor, receivers []int, tag int) er
 	return nil
 }
 
-// relay forwards the control message to the receivers. It then forwards each array of t when the
-// array has arrived.
+// relay forwards block t to the receivers. It first forwards t's control message, which has already
+// arrived. It then receives the arrays of t from the rank `from`, and forwards each array when the
+// array has arrived. The arrays arrive with the given tag; forwarded messages have the tag sendOn.
 func (s *Sending) relay(c comm.Comm, t *tcs.Tensor, from, tag int, receivers []int,
 	sendOn int) error {
 	err := s.forward(c, comm.Of(s.meta), receivers, sendOn)

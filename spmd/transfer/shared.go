@@ -12,7 +12,8 @@ import (
 // token identifies a block that is passed from one rank of this process to another.
 type token int64
 
-// entry is a block that was passed on but not yet received.
+// entry is a block that one rank of this process has passed to another rank, and that the other
+// rank has not yet received.
 type entry struct {
 	t    *tcs.Tensor // holds a reference to the block's memory
 	stop func() bool // cancels the clean-up at the end of the job
@@ -23,8 +24,9 @@ var (
 	handed    sync.Map // token -> entry
 )
 
-// hand makes n tokens with consecutive numbers and returns the first. Each token has its own
-// reference to t. When the job ends, the references that nobody has received are closed.
+// hand makes n tokens, which let ranks of this process receive t. The tokens have consecutive
+// numbers, and hand returns the first token. Each token has its own reference to t. When the job
+// ends, the references of the tokens that no rank has received are closed.
 func hand(c comm.Comm, t *tcs.Tensor, n int) token {
 	first := token(lastToken.Add(int64(n)) - int64(n) + 1)
 	for k := range token(n) {

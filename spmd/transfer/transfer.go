@@ -25,8 +25,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Like describes blocks of a tensor, as the receiver knows them beforehand. Name is used in
-// messages.
+// Like describes the properties that a receiver knows of the blocks of a tensor before the blocks
+// arrive. Name is the tensor's name for error messages.
 type Like struct {
 	Name   string
 	Layout tensor.Layout
@@ -75,8 +75,8 @@ func arrays(t *tcs.Tensor) []*tcs.Array {
 	return append(list, &t.Vals)
 }
 
-// buf returns the memory of an array of t. It is on the Go heap if the tensor was made from slices
-// of the program.
+// buf returns the memory of an array of t as a message buffer. If t does not hold a reference to
+// this memory, buf sets Heap in the result: the memory may then be on the Go heap.
 func buf(t *tcs.Tensor, a *tcs.Array) comm.Buf {
 	b := comm.Mem(a.Ptr, a.Len*int64(a.Width), tensor.Byte)
 	b.Heap = !t.Holds(*a)

@@ -13,7 +13,8 @@ import (
 	"distaff/kernels/tune"
 )
 
-// The matrix of the timed files has fileRows rows with fileEntries entries each.
+// fileRows is the number of rows of the test matrix, and fileEntries is the number of entries of
+// each row. measureFiles measures how fast files with this matrix are read and written.
 const fileRows, fileEntries = 20000, 8
 
 // fileRounds is the number of times that each step is timed. The best time counts.
@@ -61,7 +62,8 @@ func measureFiles(tmp string) (f tune.Files, err error) {
 	return f, nil
 }
 
-// matrixText returns the matrix as a .tns file, whose values have seven digits.
+// matrixText returns the test matrix (see fileRows) as the text of a .tns file. The values have
+// seven digits.
 func matrixText() []byte {
 	var out []byte
 	value := uint64(1)

@@ -6,8 +6,9 @@ import (
 )
 
 // freeLoops returns the distributed loops with several values that occur in no equation. Ranks that
-// differ only in the values of these loops need the same pieces. It returns nil if a rank may run
-// several points of the machine, if Tensor.Reads is set, or if the walk is not aligned.
+// differ only in the values of these loops need the same pieces. freeLoops returns nil in three
+// cases: the machine has more points than there are ranks, Tensor.Reads is set, or the walk is not
+// aligned.
 func (f *Flow) freeLoops(eqs []equation) (free []int) {
 	if f.t.Reads != nil || !f.w.aligned || f.w.Nest.Machine.Points() > int64(f.w.Ranks) {
 		return nil
@@ -50,9 +51,9 @@ func (f *Flow) Alike() iter.Seq[[]int] {
 }
 
 // representatives returns, for each rank, the lowest rank that differs from it only in the values
-// of free loops. Free loops do not affect the pieces, and so both ranks need the same pieces in the
-// same instances. The lowest rank has coordinate 0 in the machine's dimensions of the free loops,
-// and otherwise the same coordinates. The value is -1 for a rank that runs nothing.
+// of free loops (see freeLoops). Both ranks need the same pieces in the same instances. The lowest
+// rank has coordinate 0 in the machine's dimensions of the free loops, and the rank's own
+// coordinates in the other dimensions. The value is -1 for a rank that runs nothing.
 func (f *Flow) representatives() []int {
 	if f.first != nil {
 		return f.first
@@ -76,10 +77,11 @@ func (f *Flow) representatives() []int {
 	return f.first
 }
 
-// multicastsAlike appends the multicasts of piece b to list. It looks at one rank of each list that
-// Alike yields, and not at every rank. It returns false if there are no free loops, or if ranks of
-// the same list may fetch the piece from different ranks. Ranks may do this if some ranks needed
-// the piece in the instance before and may forward it, or if several ranks own it.
+// multicastsAlike appends the multicasts of piece b to list. It examines one rank of each list that
+// Alike yields, and not every rank. It returns false in three cases: no loop is free,
+// several ranks own the piece, or some ranks needed the piece in the previous instance and may
+// forward it. In the last two cases, ranks of the same list may fetch the piece from different
+// ranks.
 func (f *Flow) multicastsAlike(b int64, list []Multicast) ([]Multicast, bool) {
 	homes := f.owners(b)
 	if len(f.free) == 0 || len(homes) > 1 {

@@ -10,10 +10,11 @@ type Need struct {
 	Homes []int // ranks that own the piece, sorted
 }
 
-// Needs yields, for a rank, the number of each instance that reads something, and the pieces that
-// the rank needs in this instance. Each piece occurs once, in the order of first use. Callers that
-// only count use Needs instead of Instances and Fetches, because it yields both in one pass. The
-// slice is reused for the next instance.
+// Needs yields the number of each instance that makes a rank read something. With each number it
+// yields the pieces that the rank needs in this instance: each piece once, in the order of first
+// use. Callers that only count use Needs instead of Instances and Fetches. Needs makes one pass
+// over the rank's points, but Instances and Fetches make one pass each. The slice is reused for the
+// next instance.
 func (f *Flow) Needs(rank int) iter.Seq2[int64, []Need] {
 	return func(yield func(int64, []Need) bool) {
 		f.tabulate()
@@ -35,8 +36,8 @@ type Multicast struct {
 	From, To int
 }
 
-// Multicasts yields the multicasts of all ranks and instances, grouped by piece. Callers that only
-// count use it instead of Sends.
+// Multicasts yields the multicasts of all ranks and instances, grouped by piece. Sends lists the
+// receivers of a multicast. Multicasts only counts them.
 func (f *Flow) Multicasts() iter.Seq[Multicast] {
 	return func(yield func(Multicast) bool) {
 		f.tabulate()
@@ -73,10 +74,10 @@ func (f *Flow) multicastsOf(b int64, list []Multicast, counts []int) []Multicast
 	return list
 }
 
-// addRoots counts, for each rank, the ranks that fetch piece b from it in an instance. readers
+// addRoots counts the ranks that fetch piece b in one instance, separately for each sender. readers
 // lists the ranks that need the piece in this instance, and holders the ranks that needed it in the
-// instance before. For each reader that fetches the piece from rank r, addRoots increments
-// counts[r]. It appends each r whose count was 0 to roots and returns roots.
+// previous instance. For each reader that fetches the piece from a rank r, addRoots increments
+// counts[r]. If counts[r] was 0, addRoots also appends r to roots. It returns roots.
 func (f *Flow) addRoots(b int64, holders, readers, counts, roots []int) []int {
 	homes := f.owners(b)
 	for _, r := range readers {

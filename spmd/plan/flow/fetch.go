@@ -2,8 +2,8 @@ package flow
 
 import "iter"
 
-// Fetch is a piece that a rank fetches from rank From in instance T of its scope. If From is the
-// rank itself, it owns the piece and nothing is sent.
+// Fetch is a piece that a rank fetches from rank From. The rank fetches the piece in its instance
+// number T. If From is the rank itself, the rank owns the piece and nothing is sent.
 type Fetch struct {
 	T    int64
 	At   []int64 // the chunks of the piece, one for each axis
@@ -34,8 +34,8 @@ func (f *Flow) Fetches(rank int) iter.Seq[Fetch] {
 	}
 }
 
-// forwarding reports whether a rank may fetch a piece from a rank that needed the piece in the
-// previous instance.
+// forwarding reports whether ranks may forward pieces. A rank may then fetch a piece from a rank
+// that needed the piece in the previous instance, and not only from an owner.
 func (f *Flow) forwarding() bool { return f.w.aligned && !f.t.Direct }
 
 // holders stores in list the ranks that needed piece b in instance t and may forward it, and
@@ -47,8 +47,9 @@ func (f *Flow) holders(list []int, t int64, b int64) []int {
 	return f.readers(list, t, b)
 }
 
-// source returns the rank that sends piece b to a rank that does not own it. The result is an owner
-// of the piece or one of the holders, the ranks that needed the piece in the instance before.
+// source returns the rank that sends piece b to the rank `rank`, which does not own the piece. The
+// sender is an owner of the piece or one of the holders. holders lists the ranks that needed the
+// piece in the previous instance.
 func (f *Flow) source(rank int, b int64, holders []int) int {
 	homes := f.owners(b)
 	forwarder, several := -1, false
@@ -68,10 +69,10 @@ func (f *Flow) source(rank int, b int64, holders []int) int {
 	return home
 }
 
-// forwarder chooses one of the holders to forward a piece to rank. The holders needed the piece in
-// the instance before and so have received it. forwarder returns the nearest holder that does not
-// own the piece, or -1 if there is none. several reports whether more than one holder qualified.
-// homes lists the owners of the piece.
+// forwarder chooses the rank that forwards a piece to the rank `rank`. holders lists the ranks that
+// needed the piece in the previous instance and so have received it. homes lists the owners of the
+// piece. forwarder returns the nearest holder that does not own the piece, or -1 if all holders own
+// it. several reports whether two or more holders do not own the piece.
 func (f *Flow) forwarder(rank int, homes, holders []int) (nearest int, several bool) {
 	nearest = -1
 	for _, r := range holders {

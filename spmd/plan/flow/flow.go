@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/place"
 )
 
-// Tensor describes an operand to package flow. Its functions must not retain the slices that they
-// get, and must return the same result for the same values.
+// Tensor describes to package flow how an operand is cut, owned and read. Its functions must return
+// the same result for the same arguments, and must not retain the slices that are passed to them.
 type Tensor struct {
 	// for each axis of its partition, the index in Nest.Chunks of the chunks that cut the axis
 	Cut   []int
@@ -90,9 +90,9 @@ func New(w *Walk, t Tensor) *Flow {
 	return f
 }
 
-// compile prepares the systems that find the points that need a given piece. Each system solves
-// equations for the values of some loops. eqs are the equations between the loops and the numbers
-// of the piece's chunks.
+// compile makes the systems, which find the points that need a given piece. Each system solves
+// equations for the values of some loops. The equations eqs relate the values of the loops
+// to the numbers of the piece's chunks.
 func (f *Flow) compile(eqs []equation) {
 	var inner []int
 	known := slices.Clone(f.fixed)

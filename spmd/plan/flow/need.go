@@ -13,8 +13,9 @@ type need struct {
 	had   bool
 }
 
-// Instances yields the instances of a rank that read something. For each, it yields the chunks of
-// the needed pieces, each piece once, in the order of their first use.
+// Instances yields the number of each instance that makes a rank read something. With each number
+// it yields the pieces that the rank needs in this instance: each piece once, in the order of first
+// use. A piece is a list of its chunks, one for each axis.
 func (f *Flow) Instances(rank int) iter.Seq2[int64, [][]int64] {
 	return func(yield func(int64, [][]int64) bool) {
 		f.instances(rank, func(t int64, needs []need) bool {
@@ -70,8 +71,9 @@ type used struct {
 }
 
 // neededBy records that instance t needs piece b. It returns the latest instance that was recorded
-// for b before, which may be t itself, or -1 if there was none. If each instance has one piece,
-// only the latest piece is remembered, and neededBy returns -1 for any other piece.
+// for b before, which may be t itself, or -1 if there was none. If each instance has one piece, u
+// stores only the latest piece, which shows if instance t-1 needed b. neededBy then returns -1 for
+// any other piece.
 func (u *used) neededBy(b, t int64) int64 {
 	before := int64(-1)
 	if u.f.single {
@@ -113,17 +115,18 @@ func (f *Flow) readers(list []int, t int64, b int64) []int {
 	return slices.Compact(list)
 }
 
-// seek prepares the systems to search for the points that need piece b. It splits the number of
-// each of the piece's chunks into mixed-radix digits. The digits become the right sides of the
-// equations, f.right.
+// seek sets the right sides of the equations for piece b. The systems then find the points that
+// need b. seek splits the number of each of the piece's chunks into mixed-radix digits and stores
+// the digits in f.right.
 func (f *Flow) seek(b int64) {
 	f.chunksInto(b, f.at)
 	digits(f.w.Nest, f.t.Cut, f.at, f.right)
 }
 
-// rankFound is called at each solution of f.spread, which gives the distributed loops values. It
-// appends the rank of this point to f.ranks if the leaf reads the piece for some values of the
-// inner loops. It always returns true, so that the search continues.
+// rankFound is called at each solution of f.spread. The solution sets the values of the distributed
+// loops, and these values determine a rank. rankFound appends this rank to f.ranks if the leaf
+// reads the piece for some values of the inner loops. It returns true, so that the search
+// continues.
 func (f *Flow) rankFound() bool {
 	f.hit = false
 	f.inner.each(f.point, f.right, f.test)
@@ -154,9 +157,9 @@ func (u use) compare(v use) int {
 // next call.
 func (f *Flow) allUses(b int64) []use { return f.usesOf(f.all, b) }
 
-// usesOf returns the uses of piece b, sorted by instance and then by rank. It searches only the
-// points that are solutions of system s. In these points, a free loop that s does not solve for has
-// the value 0. The slice is valid until the next call.
+// usesOf returns the uses of piece b at the points that are solutions of system s, sorted by
+// instance and then by rank. If s does not find the value of a free loop (see freeLoops), the loop
+// has the value 0 at these points. The slice is valid until the next call.
 func (f *Flow) usesOf(s *system, b int64) []use {
 	f.uses = f.uses[:0]
 	if f.isMissing(b) {
@@ -200,8 +203,8 @@ func (f *Flow) instance(rank int, point []int64) int64 {
 	return int64(t)
 }
 
-// prefix numbers the iterations of the scope's loops in the order of the loops. It returns the
-// number of the iteration where the loops have the values in point.
+// prefix returns the number of an iteration of the scope's loops: the iteration where these loops
+// have the values in point. Iterations are numbered in the order of the loops.
 func (f *Flow) prefix(point []int64) int64 {
 	number := int64(0)
 	for k := range f.t.Scope {
@@ -211,8 +214,8 @@ func (f *Flow) prefix(point []int64) int64 {
 }
 
 // prefixesOf returns a list with one number for each instance of a rank, in the order of the
-// instances. The number tells which iteration of the scope's loops the instance belongs to (see
-// prefix). Numbers increase along the list.
+// instances. The number identifies the iteration of the scope's loops in which the instance lies
+// (see prefix). The numbers increase along the list.
 func (f *Flow) prefixesOf(rank int) []int64 {
 	fixed := make([]bool, len(f.w.extents))
 	for k := f.t.Scope; k < len(fixed); k++ {

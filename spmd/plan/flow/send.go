@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Send is a multicast of one piece to ranks that need the piece in their instance number T.
+// Send is a multicast of one piece. The receivers need the piece in their instance number T.
 type Send struct {
 	T  int64
 	At []int64 // the chunks of the piece, one for each axis
@@ -41,9 +41,9 @@ func (f *Flow) ownedSends(list []Send, rank int) []Send {
 	return list
 }
 
-// eachUse calls yield with the number t of each instance if some rank needs piece b in instance t.
-// readers lists the ranks that need the piece in this instance, and holders the ranks that needed
-// it in the instance before.
+// eachUse calls yield for each instance number t such that some rank needs piece b in instance t.
+// readers lists the ranks that need b in instance t, and holders the ranks that needed b in
+// instance t-1.
 func (f *Flow) eachUse(b int64,
 	yield func(t int64, holders, readers []int)) {
 	f.eachInstance(f.allUses(b), yield)
@@ -110,8 +110,7 @@ func (f *Flow) receiversFrom(sender int, b int64, holders, readers []int) []int 
 }
 
 // Receivers returns, in ascending order, the ranks that fetch a piece from the rank `sender` in
-// instance t. The instance is counted at the receivers. chunks[k] is the number of the piece's
-// chunk along axis k.
+// their instance number t. chunks[k] is the number of the piece's chunk along axis k.
 func (f *Flow) Receivers(t int64, chunks []int64, sender int) []int {
 	b := f.pieceAt(chunks)
 	if f.w.aligned {

@@ -6,17 +6,19 @@ import (
 	"distaff/codegen/place"
 )
 
-// equation says that the sum of the values of some loops has a given remainder mod n. A loop may
-// occur twice.
+// equation requires that the sum of the values of some loops, modulo n, is a given number. This
+// number, the right side, is not stored in the equation (see digits). If a loop occurs twice in
+// loops, its value is added twice.
 type equation struct {
 	loops []int
 	n     int64
 }
 
-// equations returns the equations in the values of the loops that a point satisfies if it is in the
-// given chunks. The number of a chunk is written in mixed-radix digits. Each digit is the sum of
-// the values of some loops, modulo the digit's radix, and gives one equation. The equations are in
-// the order of chunks, then of their digits. They have no right sides (see digits).
+// equations returns equations that relate the values of the loops at a point to the numbers of the
+// point's chunks. chunks holds indices in n.Chunks. A chunk number is written in mixed-radix
+// digits. Each digit is the sum of the values of some loops, modulo the digit's radix. Each digit
+// gives one equation. The equations are in the order of chunks, then of their digits. They have no
+// right sides (see digits).
 func equations(n *place.Nest, chunks []int) []equation {
 	var eqs []equation
 	for _, c := range chunks {
@@ -27,9 +29,9 @@ func equations(n *place.Nest, chunks []int) []equation {
 	return eqs
 }
 
-// digits splits the numbers of chunks into mixed-radix digits and stores the digits in right. They
-// are the right sides of the equations that the function equations returns. numbers[k] is the
-// number of chunk chunks[k].
+// digits splits each chunk number into mixed-radix digits. It stores the digits in right. They are
+// the right sides of the equations that the function equations returns for the same chunks.
+// numbers[k] is the chunk number for n.Chunks[chunks[k]].
 func digits(n *place.Nest, chunks []int, numbers, right []int64) {
 	end := 0
 	for k, c := range chunks {
@@ -59,9 +61,10 @@ type step struct {
 	checks []int // further equations whose last unknown loop is this one
 }
 
-// newSystem returns the system that finds the values of the loops in the list unknowns. Its steps
-// have the order of this list. known[i] says that the value of loop i is given before the search
-// starts. An equation is ignored if it contains a loop that is neither in unknowns nor known.
+// newSystem returns the system that finds the values of the loops in the list unknowns. Step k of
+// the search finds the value of loop unknowns[k]. known[i] says that the value of loop i is given
+// before the search starts. An equation is ignored if it contains a loop that is neither in
+// unknowns nor known.
 func newSystem(extents []int64, eqs []equation, known []bool, unknowns []int) *system {
 	s := &system{extents: extents, eqs: eqs, steps: make([]step, len(unknowns))}
 	for p, l := range unknowns {
@@ -86,9 +89,9 @@ func newSystem(extents []int64, eqs []equation, known []bool, unknowns []int) *s
 }
 
 // add makes the step use equation eq, whose index is e. The step's loop is the last unknown loop of
-// the equation. If no other equation determines the value of this loop yet and the loop occurs in
-// eq only once, the step computes the value from eq. Otherwise the step checks whether a value
-// satisfies eq.
+// eq. The step computes the loop's value from eq if two conditions hold: the step has no other
+// equation that determines the value, and the loop occurs in eq once. Otherwise the step checks
+// whether a value satisfies eq.
 func (st *step) add(e int, eq equation) {
 	others := slices.DeleteFunc(slices.Clone(eq.loops), func(l int) bool { return l == st.loop })
 	if st.by < 0 && len(others) == len(eq.loops)-1 {

@@ -131,7 +131,7 @@ func (w *Walk) At(chunks []int, numbers []int64) iter.Seq[[]int64] {
 	return w.Finder(chunks, make([]bool, len(w.extents))).At(numbers)
 }
 
-// Finder finds the points whose chunks have given numbers.
+// Finder finds the points of a nest that have given chunk numbers for some of the nest's Chunks.
 type Finder struct {
 	w      *Walk
 	chunks []int
@@ -146,8 +146,9 @@ func (w *Walk) Finder(chunks []int, fixed []bool) *Finder {
 	return &Finder{w, chunks, newSystem(w.extents, equations(w.Nest, chunks), fixed, find)}
 }
 
-// At yields the points whose chunks have the given numbers: numbers[k] belongs to the Finder's
-// chunk k. Points come in the order of the nest's loops. The slice is reused for the next point.
+// At yields the points that have the given chunk numbers. numbers[k] is the chunk number for
+// chunks[k], where chunks is the list that Walk.Finder was called with. Points come in the order of
+// the nest's loops. The slice is reused for the next point.
 func (x *Finder) At(numbers []int64) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
 		right := make([]int64, len(x.system.eqs))
@@ -226,8 +227,9 @@ type visit struct {
 }
 
 // loop iterates over the values of loop k that the rank runs, and over the loops inside loop k. It
-// calls v.yield at each point. places lists the rank's points of the machine whose first d
-// coordinates agree with the values of the loops outside loop k. loop returns false if yield did.
+// calls v.yield at each point. d is the number of distributed loops outside loop k. places lists
+// the rank's points of the machine whose first d coordinates agree with the values of these loops.
+// loop returns false if yield did.
 func (v *visit) loop(k int, places [][]int64, d int) bool {
 	if k == len(v.point) {
 		return v.yield(v.point)

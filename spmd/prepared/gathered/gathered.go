@@ -164,8 +164,8 @@ func (q *Query) boundingLevels(v string) (list []coordLevel) {
 	return list
 }
 
-// copiedDense reports whether a leaf reads an operand in a converted copy that stores no
-// coordinates of v.
+// copiedDense reports whether a leaf reads a converted copy of an operand, and the copy stores no
+// coordinates of variable v.
 func (q *Query) copiedDense(operand int, v string) bool {
 	o := &q.Problem.Operands[operand]
 	stores := func(f tensor.Format) bool {
@@ -244,9 +244,9 @@ func readsOperand(t *notation.Term, name string) bool {
 	return found
 }
 
-// coordLevel is a level of an operand that determines coordinates of entries. The level stores the
-// coordinates, or it is a dense level above a level that does. The second case is only possible in
-// the operand whose entries are cut into chunks for the ranks.
+// coordLevel is a level of an operand that determines coordinates of entries. Usually the level
+// itself stores the coordinates. In an operand whose entries are divided into chunks for the ranks,
+// it may also be a dense level above a level that stores coordinates.
 type coordLevel struct{ operand, level int }
 
 // driver returns a level of a factor of term t that determines variable v. The term is zero at
