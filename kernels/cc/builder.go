@@ -73,8 +73,9 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	return cfg, nil
 }
 
-// Builder compiles C sources with one compiler, one set of flags and for one CPU. Several
-// goroutines may call its methods at the same time.
+// Builder compiles C sources with one compiler and for one CPU. It uses the flags of its Config,
+// except that a hasty source may be optimized less. Several goroutines may call its methods at the
+// same time.
 type Builder struct {
 	cfg      Config
 	compiler *Compiler // nil if none was found

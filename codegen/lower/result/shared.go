@@ -38,8 +38,9 @@ func (a *sharedResult) clear(lo, hi ir.Expr) {
 
 // ClearBefore emits code before all loops that sets the values of the result to 0. The result
 // shares an operand's pattern. In a mapped result, values that another leaf has written are kept.
-// The code is emitted only in three cases: the loops visit some values several times, it is not
-// known at a visit which values are absent, or the result is mapped and the leaf runs on a GPU.
+// The code is emitted only in three cases: the loops visit some values, or some blocks of values,
+// several times (revisitsValues), it is not known at a visit which values are absent, or the result
+// is mapped and the leaf runs on a GPU.
 func ClearBefore(how Assembly, s cin.Stmt, e *scope.Env) {
 	l := e.Leaf
 	a, ok := how.(clearing)
