@@ -18,8 +18,8 @@ const mostStops, mostEntries = 34, 2
 // of rows above at most mostFileReturns times.
 const mostFileStops, mostFileReturns = 20, 6
 
-// TestWalks checks the walks in testdata/walks.md. Each function must be declared in the package
-// or file that its row names, the passes must be the compiler's passes in their order, and rows must
+// TestWalks checks the walks in testdata/walks.md. Each function must be declared in the package or
+// file that its row names, the passes must be the compiler's passes in their order, and rows must
 // be numbered.
 func TestWalks(t *testing.T) {
 	text, err := os.ReadFile("testdata/walks.md")

@@ -64,9 +64,9 @@ type Statement struct {
 	Normal *notation.Normal
 	// Names gives the user's name of a tensor that has another name in Normal.
 	Names map[string]string
-	// Elsewhere lists the variables and tensors, by the user's names, that occur only in terms of the
-	// statement that Normal lacks. A command that names one of them is for those terms and is left
-	// out.
+	// Elsewhere lists the variables and tensors, by the user's names, that occur only in terms of
+	// the statement that Normal lacks. A command that names one of them is for those terms and is
+	// left out.
 	Elsewhere []string
 	// ComputeType is the type that the statement computes in. If it is tensor.None, Compile derives
 	// the type from the operands (notation.InferTypes).
@@ -118,8 +118,8 @@ type Target struct {
 	// the leaf is compiled. If it is nil, the defaults are used. Forms do not affect the result.
 	Forms forms.Set
 	// GemmWork is the smallest number of multiply-adds at which a product of dense operands is
-	// computed as a product of matrices, by a BLAS if there is one. 0 means nest.DefaultGemmWork, and
-	// then narrow matrices are excluded. It affects the rounding of sums.
+	// computed as a product of matrices, by a BLAS if there is one. 0 means nest.DefaultGemmWork,
+	// and then narrow matrices are excluded. It affects the rounding of sums.
 	GemmWork int64
 	// CapacityBytes limits the initial size of the arrays of a result whose length is unknown. It
 	// applies only if the expected size exceeds it; the arrays grow beyond it when they need to. 0
@@ -132,8 +132,9 @@ type Ask struct {
 	// Name is the leaf's name, a C identifier. If it is "", the name is "leaf".
 	Name string
 	// Schedule, if not nil, has scheduling commands that replace the default schedule. The leaf is
-	// then called on the whole range of every variable that is not in Parts. For a variable in Parts,
-	// it is called on a part of the range, and the operands store nothing outside of that part.
+	// then called on the whole range of every variable that is not in Parts. For a variable in
+	// Parts, it is called on a part of the range, and the operands store nothing outside of that
+	// part.
 	Schedule []string
 	Parts    []string
 	// ConvertBySize lets the choice of operands to convert depend only on the sizes of their modes,
@@ -141,8 +142,8 @@ type Ask struct {
 	// the operands store.
 	ConvertBySize bool
 	// Network says how products of several tensors are contracted: "auto" or "" makes intermediates
-	// if they pay, "direct" uses one nest of loops, "pairwise" contracts two tensors at a time, and a
-	// tree such as "((A*B)*C)*D" gives the order.
+	// if they pay, "direct" uses one nest of loops, "pairwise" contracts two tensors at a time, and
+	// a tree such as "((A*B)*C)*D" gives the order.
 	Network string
 	// IntermediateOrder is the largest number of variables of an intermediate. 0 means no limit.
 	IntermediateOrder int
@@ -167,8 +168,8 @@ type Ask struct {
 	Extern func(file, name string) (*ir.Extern, error)
 	// Verify runs the verifier of each pass after the pass. A failure is a bug, so Compile panics.
 	Verify bool
-	// Trace, if not nil, is called after each pass with its name and duration. text returns the text
-	// of the pass's outcome; it may only be called before Trace returns.
+	// Trace, if not nil, is called after each pass with its name and duration. text returns the
+	// text of the pass's outcome; it may only be called before Trace returns.
 	Trace func(pass string, took time.Duration, text func() string)
 }
 
@@ -226,13 +227,13 @@ type Unit struct {
 	// Network returns a text that says how the products of the statement's terms are contracted.
 	Network func() string
 	// Workspaces returns the largest number of bytes that a call needs for workspaces and for the
-	// partial results of chunks, on the given number of threads. It assumes that no operand has more
-	// entries, and no variable a larger range, than the request says.
+	// partial results of chunks, on the given number of threads. It assumes that no operand has
+	// more entries, and no variable a larger range, than the request says.
 	Workspaces func(threads int) int64
 	// Begun returns the memory in bytes that the arrays of a growing result occupy before the first
 	// entry is stored. entries is the number of entries of all sparse operands of the call. kept is
-	// the memory of the arrays that become the result. pieces is the memory of the chunks' pieces and
-	// of the tables that join them. If within is true, the result has no more entries than the
+	// the memory of the arrays that become the result. pieces is the memory of the chunks' pieces
+	// and of the tables that join them. If within is true, the result has no more entries than the
 	// operands, and pieces covers all pieces until the call ends.
 	Begun func(entries int64, threads int, within bool) (kept, pieces int64)
 	// Compute is the type that the leaf computes in.
@@ -286,8 +287,8 @@ type PassTime struct {
 // Arg is an argument of the leaf.
 type Arg struct {
 	Tensor string
-	// Name is the operand's name in concrete index notation: the tensor's name, with a ' appended for
-	// each further format that the leaf reads the tensor in.
+	// Name is the operand's name in concrete index notation: the tensor's name, with a ' appended
+	// for each further format that the leaf reads the tensor in.
 	Name   string
 	Format tensor.Format // the format that the leaf reads; see Convert
 	// Convert says that the caller must convert the tensor to Format. Every stored value is
@@ -322,8 +323,8 @@ type Result struct {
 	Repack bool
 	// Shares is the number of the argument whose level arrays the result uses, down to the result's
 	// last compressed level, or -1 if there is none. The leaf then writes only values. The caller
-	// allocates memory for the values. Their number is the number of positions that the argument has
-	// at that level, times the sizes of the dense levels below it.
+	// allocates memory for the values. Their number is the number of positions that the argument
+	// has at that level, times the sizes of the dense levels below it.
 	Shares int
 	// Accumulate says that the leaf adds its values to the values of an existing result. In a dense
 	// result, coordinates determine the places. In any other result the last argument (Arg.Map)

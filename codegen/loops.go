@@ -103,7 +103,8 @@ func (c *compilation) arrays() error {
 }
 
 // sharedWidths returns the widths of the positions and coordinates of a result in format f, in
-// bytes, for each level. The result uses the level arrays of operand o down to its last compressed level.
+// bytes, for each level. The result uses the level arrays of operand o down to its last compressed
+// level.
 func sharedWidths(f tensor.Format, o *tree.Argument) (pos, crd []uint8) {
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
 	shared := len(f.Levels) - f.TrailingDense()

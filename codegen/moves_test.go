@@ -54,8 +54,8 @@ func TestMoves(t *testing.T) {
 		// A sum steps through both operands of each row.
 		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}},
 			workload.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 2 * 6000}},
-		// A union of two or three operands, merged in windows, takes one step for two coordinates of
-		// its result. A further operand is merged with this result.
+		// A union of two or three operands, merged in windows, takes one step for two coordinates
+		// of its result. A further operand is merged with this result.
 		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds -s=mergeby(j,Windows)",
 			map[string][]int64{"A": {100, 5000}, "B": {100, 2000}},
 			workload.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 6000 / 2}},
@@ -86,7 +86,8 @@ func TestMoves(t *testing.T) {
 				Picks: []workload.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1}},
 				Loads: 2 * 400, Enters: 100 + 25, Ends: 100 + 3*25, Searches: 25 * math.Log2(100), Atomics: 50,
 				Taken: 25}},
-		// A row of X is added for each entry, in the order of the keys. The rows may be anywhere in X.
+		// A row of X is added for each entry, in the order of the keys. The rows may be anywhere in
+		// X.
 		{"Y(j,k,l)=A(i,j,k)*X(i,l) l=8 Y:ssd A:sss", map[string][]int64{"A": tensor}, workload.Moves{
 			Picks: []workload.Pick{{Arg: 2, Count: 2000, Run: 8, Passes: 2000, Reach: 1, Within: 1}},
 			Inserts: []workload.Insert{

@@ -31,8 +31,8 @@ func TestPromisedLoops(t *testing.T) {
 		// The loop of the last tile has a smaller bound, and no guard inside.
 		"fig_2-1c": {`for i1 in 0 : i1_n`: 1, `i2_hi int64 = min\(i2_lo \+ 4, i_hi\)`: 1,
 			`for i in i2_lo : i2_hi`: 1, guard: 0, merge: 0, anySearch: 0},
-		// One pass over the positions tracks the row, which one search finds before. A tile shares its
-		// first and last row with other tiles; the rows between are stored without addition.
+		// One pass over the positions tracks the row, which one search finds before. A tile shares
+		// its first and last row with other tiles; the rows between are stored without addition.
 		"fig_2-1d": {anySearch: 1, `B_p \+= 1`: 2, `for B_p_1 in j_lo_1 : j_hi_1`: 1,
 			`for B_p_2 in B_s_1 : B_e_3`: 1, `a_vals\[a_p_1\] = `: 1, `for i in`: 0, `atomic`: 0},
 		// The user's workspace alone, one a thread in each of two passes.
@@ -104,8 +104,8 @@ func TestPromisedLoops(t *testing.T) {
 			`C:#pragma GCC unroll 2\n\s*for \(int64_t i = i_at; i < i_at \+ 2; i\+\+\)`: 1,
 			`C:#pragma GCC unroll 4\n\s*for \(int64_t j = j_at; j < j_at \+ 4; j\+\+\)`: 2,
 			`C:for \(int64_t i = i_whole; i < i_end; i\+\+\)`:                           1},
-		// All products of a tile before the sums, in places that are known: a copy for whole tiles, and
-		// one that asks for each place.
+		// All products of a tile before the sums, in places that are known: a copy for whole tiles,
+		// and one that asks for each place.
 		"a2_unrolled": {anySearch: 1, `local pc float64\[7\]`: 1,
 			`for j_place[_0-9]* in 0 : 7 unrolled\(7\) \{`: 4, `pc\[j_place[_0-9]*\]`: 4, `pc\[`: 4,
 			`grow|sort`: 0},
@@ -121,8 +121,8 @@ func TestPromisedLoops(t *testing.T) {
 			`for fpos2_pre in lane_lo : lane_hi lanes\(32\) \{`: 1, `for t in 0 : t_n unrolled\(7\)`: 1,
 			`for thread in 0 : thread_n lanes\(32\) \{`: 1, `atomic`: 2, `row_at = `: 1,
 			`y_vals\[y_p_1\] = `: 1},
-		// On a GPU. Before the blocks run, a search for each of their first rows, and then one for each
-		// thread between these. Rows that are shared are added to atomically, others are not.
+		// On a GPU. Before the blocks run, a search for each of their first rows, and then one for
+		// each thread between these. Rows that are shared are added to atomically, others are not.
 		"a11": {`search`: 2, `searchupper\(A_pos1, 0, A_e \+ 1, `: 1,
 			`searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1,
 			`block_rows\[block_start\] = `:                                             1,
@@ -131,7 +131,8 @@ func TestPromisedLoops(t *testing.T) {
 			`launches:launch leaf_[12]\[`:               2, `launches:, 512\]`: 1,
 			`launches:barrier|shuffle`: 0,
 			`atomic`:                   2, `row_at = `: 1, `y_vals\[y_p_1\] = `: 1},
-		// A thread's loads come first, seven at a time without a test in between, and then the sums.
+		// A thread's loads come first, seven at a time without a test in between, and then the
+		// sums.
 		"a2": {`search`: 2, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1,
 			`local pc float64\[7\]`: 1, `for j_place in 0 : 7 unrolled\(7\) \{`: 1,
 			`lanes\(32\) \{`: 1, `launches:barrier|shared`: 0, `launches:local pc`: 1, `atomic`: 3,
@@ -151,15 +152,16 @@ func TestPromisedLoops(t *testing.T) {
 		"a10": {`search`: 0, `atomic`: 0, `warps\(16\)`: 1, `lanes\(32\) reduce\(sum_1\) \{`: 1,
 			`launches:shuffle`: 5, `launches:barrier|shared`: 0, `y_vals\[y_p\] = sum_1`: 1, `fill`: 0,
 			`for jpos in thread : jpos_n step 32 \{`: 1},
-		// One search for each tile, in a kernel of its own. The products of a tile are loaded side by
-		// side; then a thread, or the lanes of a warp, have a row. A row that lies within the tile is
-		// stored without being read.
+		// One search for each tile, in a kernel of its own. The products of a tile are loaded side
+		// by side; then a thread, or the lanes of a warp, have a row. A row that lies within the
+		// tile is stored without being read.
 		"gpu_rows": {`search`: 1, `local pc float64\[2048\]`: 1, `for k_1 in 0 : 8 unrolled\(8\) \{`: 1,
 			`for lane_1 in 0 : 256 lanes\(256\) \{`: 1, `if 16 <= i_rows - block_rows_from \{`: 1,
 			`for pc_p in block_rows_from : i_rows lanes\(256\) \{`: 1,
 			`for pc_p_2 in block_rows_from : i_rows warps\(8\) \{`: 1, `lanes\(32\) reduce\(sum_2\)`: 1,
 			`y_vals\[y_p(_1)?\] = sum`: 2, `atomic`: 2, `while`: 0},
-		// A warp searches for the rows of its tile, and each fiber for its slice. Others add to it too.
+		// A warp searches for the rows of its tile, and each fiber for its slice. Others add to it
+		// too.
 		"gpu_rows_warp": {`search`: 6, `if 8 <= k_rows - pc_row \{`: 1, `lanes\(32\)`: 4, `warps\(8\)`: 1,
 			`atomic`: 2, `if own`: 0},
 		// Rows are counted, summed up and written.

@@ -28,7 +28,8 @@ var blocksAndCommands = []struct {
 		spmd.Options{Splits: []string{"i:4", "j:3"}},
 		"4", 4,
 		"divide(i,io,ii,4), divide(j,jo,ji,3), reorder(io,jo,ii,ji), distribute(io), communicate({y,A,x},jo)"},
-	// The loop over chunks of the sum is the outer loop, so all results are incomplete until its end.
+	// The loop over chunks of the sum is the outer loop, so all results are incomplete until its
+	// end.
 	{"C(i,k) = A(i,j)*B(j,k)", map[string][]int64{"A": {18, 19}, "B": {19, 7}},
 		map[string]string{"A": "ds", "C": "ds"},
 		spmd.Options{Splits: []string{"i:2", "j:5", "k:2"}, BlockOrder: "j,k,i", Map: "k,i"},

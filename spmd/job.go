@@ -111,9 +111,9 @@ type Options struct {
 	// Progress, if not nil, is called with the bytes read of a file so far, and with the file's
 	// size or 0 if the size cannot be known. It is called from another goroutine.
 	Progress func(file string, done, total int64)
-	// Working, if not nil, is called with the progress of long work (the loop that rank 0's leaf runs,
-	// or the runs of the compute phase, and Check) as two numbers without a unit. It is called from
-	// another goroutine, except when the work is done and what is "".
+	// Working, if not nil, is called with the progress of long work (the loop that rank 0's leaf
+	// runs, or the runs of the compute phase, and Check) as two numbers without a unit. It is
+	// called from another goroutine, except when the work is done and what is "".
 	Working func(what string, done, total int64)
 
 	// Argv is the command line. Stats records it.

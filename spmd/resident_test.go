@@ -139,8 +139,8 @@ func TestResidentPrograms(t *testing.T) {
 	back := "x(i) = 2*y(i) - 1"
 	for name, c := range map[string]struct {
 		first, step []round
-		// The most bytes that a step may upload after the first steps, by number of ranks. A number of
-		// ranks without a value is not checked.
+		// The most bytes that a step may upload after the first steps, by number of ranks. A number
+		// of ranks without a value is not checked.
 		steady map[int]int64
 		down   map[int]int64 // the same for downloads
 		show   []string
@@ -220,8 +220,8 @@ func TestResidentPrograms(t *testing.T) {
 					most  map[int]int64
 				}{{"up", ups, c.steady}, {"down", downs, c.down}} {
 					if most, said := x.most[ranks]; said {
-						// When rank 0 reads the counter, other ranks may be one step earlier or later. So the
-						// total may exceed the limit by the bytes of one step.
+						// When rank 0 reads the counter, other ranks may be one step earlier or
+						// later. So the total may exceed the limit by the bytes of one step.
 						last := len(x.bytes) - 1
 						if n, most := x.bytes[last]-x.bytes[1], most*int64(last); n > most {
 							t.Errorf("%d ranks: %d bytes went %s in %d steps, want at most %d", ranks, n, x.way, last-1,

@@ -36,8 +36,8 @@ func TestWithinPlan(t *testing.T) {
 		file("repeated.tns", 60000, 8, 8)
 	order3, cube := file("order3.tns", 20000, 40, 50, 60), file("cube.tns", 900, 40, 40, 40)
 	dense := spmd.Generated("dense")
-	// stored writes the result of a statement to a .tcs file and returns the file as an input. Blocks
-	// of rows are views of the file, so loading needs no memory.
+	// stored writes the result of a statement to a .tcs file and returns the file as an input.
+	// Blocks of rows are views of the file, so loading needs no memory.
 	stored := func(name, statement, format string, from spmd.Input, sizes ...int64) spmd.Input {
 		in := spmd.File(filepath.Join(dir, name+".tcs"))
 		job := spmd.Job{Statement: statement, Formats: map[string]string{"A": format, "T": format},

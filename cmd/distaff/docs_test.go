@@ -166,7 +166,8 @@ func cleanEnv(t *testing.T) []string {
 }
 
 // TestReadme runs the README's first command unchanged, except that "go run ./cmd/distaff" runs
-// this build. The last command must be "make test": .ci/run runs the README's commands as the tests.
+// this build. The last command must be "make test": .ci/run runs the README's commands as the
+// tests.
 func TestReadme(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

@@ -157,7 +157,8 @@ func brokenTCS() map[string][]byte {
 	arrays("dps", "coordinates below an empty slot", set(1, 2, 3))
 	arrays("dpdp", "a coordinate below an empty slot two levels up", set(1, 2, 0))
 
-	// bytes modifies the bytes of a file with two modes, two levels, and sections pos, crd and vals.
+	// bytes modifies the bytes of a file with two modes, two levels, and sections pos, crd and
+	// vals.
 	ds := validTCS["ds"]
 	good, sections := ds.bytes()
 	le := binary.LittleEndian

@@ -24,7 +24,8 @@ func TestStatsOfWork(t *testing.T) {
 		Phases struct{ Compute []float64 }
 		Work   map[string]any
 	}
-	// The matrix has 1500 rows and 2000 columns. The leaf moves the matrix, the vector and the result.
+	// The matrix has 1500 rows and 2000 columns. The leaf moves the matrix, the vector and the
+	// result.
 	const bytes, read, written, multiplyAdds = 8 * (1500*2000 + 2000 + 1500),
 		8 * (1500*2000 + 2000), 8 * 1500, 1500 * 2000
 	run := func() (s stats) {

@@ -1,7 +1,7 @@
 // Package gpu has the forms of the default schedule of a GPU. A form is a list of scheduling
 // commands, as a user would give them. The loops, formats and sizes of a statement decide which
-// forms fit. shape.go finds the loops, rows.go and positions.go have the forms, and choose.go chooses
-// the first form that the compiler accepts.
+// forms fit. shape.go finds the loops, rows.go and positions.go have the forms, and choose.go
+// chooses the first form that the compiler accepts.
 package gpu
 
 import (

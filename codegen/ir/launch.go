@@ -33,8 +33,8 @@ type (
 	// failed must reach the same barriers. It is only used in a Launch.
 	Barrier struct{ Warp bool }
 	// Shuffle exchanges values within a warp: it sets V to the X of the thread whose number in the
-	// warp is this thread's number XOR Mask. All threads of the warp that have not failed must reach
-	// it. It is only used in a Launch.
+	// warp is this thread's number XOR Mask. All threads of the warp that have not failed must
+	// reach it. It is only used in a Launch.
 	Shuffle struct {
 		V    *Var
 		X    Expr

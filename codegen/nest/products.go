@@ -41,7 +41,8 @@ type product struct {
 	// order.
 	outer, inner      []string
 	rows, cols, terms int64 // terms is the number of terms of each sum
-	// parallel says that the outermost loop runs on threads, so that each product runs on one thread.
+	// parallel says that the outermost loop runs on threads, so that each product runs on one
+	// thread.
 	parallel bool
 }
 

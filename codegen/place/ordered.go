@@ -10,7 +10,8 @@ import (
 // Ordered says how the entries of a tensor are cut along its storage order into consecutive ranges.
 // The tuple of an entry is its coordinates in Modes.
 type Ordered struct {
-	// the modes of the outermost levels, in storage order, down to the innermost level that Cuts names
+	// the modes of the outermost levels, in storage order, down to the innermost level that Cuts
+	// names
 	Modes []int
 	Cuts  []OrderedCut // the coarsest first; each cuts every range of the cuts before it
 }

@@ -1,6 +1,6 @@
-// Package strategy says how a statement in concrete index notation is lowered. A strategy (Value) is
-// plain data on the nodes of the statement. Package choice makes it. Package lower follows it, and
-// knows no sizes, statistics or target.
+// Package strategy says how a statement in concrete index notation is lowered. A strategy (Value)
+// is plain data on the nodes of the statement. Package choice makes it. Package lower follows it,
+// and knows no sizes, statistics or target.
 package strategy
 
 import (
@@ -27,9 +27,9 @@ type Value struct {
 	Trips map[string]int64
 	// Prefetch lists the rows and entries that are fetched ahead.
 	Prefetch []Prefetch
-	// Nontemporal is true if values of the result are stored past the caches. It concerns values that
-	// loops in lanes write once. In a Mapped result it concerns rows that are summed in tiles and that
-	// the leaf writes for the first time.
+	// Nontemporal is true if values of the result are stored past the caches. It concerns values
+	// that loops in lanes write once. In a Mapped result it concerns rows that are summed in tiles
+	// and that the leaf writes for the first time.
 	Nontemporal bool
 	// Gathers lists the loops over segments that run in lanes although the values that they read
 	// are gathered.

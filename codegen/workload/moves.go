@@ -29,8 +29,8 @@ type Moves struct {
 	// once for each operand. If a union is merged in windows, a step counts once and covers several
 	// coordinates of the union. The steps of an intersection are the entries of all its operands.
 	Steps float64
-	// Searches is the number of steps of binary searches. A tile of an operand's positions finds its
-	// first coordinates by such searches.
+	// Searches is the number of steps of binary searches. A tile of an operand's positions finds
+	// its first coordinates by such searches.
 	Searches float64
 	// Atomics is the number of atomic additions to the result. Taken is the number of times that a
 	// thread takes its next iterations from a loop that threads share dynamically.
@@ -62,8 +62,8 @@ type Insert struct {
 	Passes float64 // the number of times that the workspace is filled and read
 	// Listed says that the workspace stores entries with their keys, and has no place for each
 	// coordinate. A key has Keys coordinates. Kept says that the workspace appends every entry, and
-	// sums entries of the same key only after it has sorted them. If Row exceeds 1, such a workspace
-	// keeps the scalar factor of each row and reads the row itself when it sums.
+	// sums entries of the same key only after it has sorted them. If Row exceeds 1, such a
+	// workspace keeps the scalar factor of each row and reads the row itself when it sums.
 	Listed, Kept bool
 	Keys         int
 	Sorted       bool // its entries are sorted before they are read

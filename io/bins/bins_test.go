@@ -153,8 +153,8 @@ func TestCount(t *testing.T) {
 			check(t, g, dims, entries)
 			want := views[k].Width(g.Size)
 			for s := range want {
-				// The bins that are held are at most half as wide as what is wanted, so that the next multiple
-				// is near.
+				// The bins that are held are at most half as wide as what is wanted, so that the
+				// next multiple is near.
 				if g.Width[s] < want[s] || exact && g.Width[s] != want[s] ||
 					g.Width[s] > want[s]*3/2 && want[0] != want[1] && want[s] > 2 {
 					t.Fatalf("size %d, exact %v: got bins of %d, want %d", g.Size[s], exact,

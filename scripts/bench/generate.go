@@ -24,8 +24,8 @@ func mix(z uint64) uint64 {
 // unit returns a pseudo-random number in [0, 1) for each z.
 func unit(z uint64) float64 { return float64(mix(z)>>11) / (1 << 53) }
 
-// stream returns a number that makes the pseudo-random numbers mix(k^stream) differ between tensors,
-// and between a tensor's values (level 0) and the coordinates of its levels.
+// stream returns a number that makes the pseudo-random numbers mix(k^stream) differ between
+// tensors, and between a tensor's values (level 0) and the coordinates of its levels.
 func stream(name string, level int) uint64 { return mix(31*uint64(seed(name)) + uint64(level)) }
 
 // parallel runs f over pieces of [0, n) on all cores.

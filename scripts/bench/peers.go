@@ -27,11 +27,12 @@ var peerSources embed.FS
 type peer struct {
 	name, does string // kernels of the group leaves, and others that the program knows
 	source     string // the program in peers/
-	// needs are patterns of paths. One path must exist. Variables of the environment are replaced by
-	// their values.
+	// needs are patterns of paths. One path must exist. Variables of the environment are replaced
+	// by their values.
 	needs []string
 	// build is the compiler with its flags. In it, # is replaced by the found path, and @ by the
-	// path's folder. It is "" for a program in Python, and begins with mpicc for a program of ranks.
+	// path's folder. It is "" for a program in Python, and begins with mpicc for a program of
+	// ranks.
 	build  string
 	serial bool // the peer runs on one thread
 	free   bool // the peer chooses its number of threads itself

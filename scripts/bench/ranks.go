@@ -256,7 +256,8 @@ func placedTable() []placed {
 		return "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo),communicate({" + tensors +
 			"},fpo)"
 	}
-	// A rank has half of the columns. It first uses its own half of B, while the other half arrives.
+	// A rank has half of the columns. It first uses its own half of B, while the other half
+	// arrives.
 	summa := rankJob{stmt: "A(i,j) = B(i,k) * C(k,j)", operands: "B=# C=#2", formats: "A:dd",
 		machine: "1x2", placements: "A(x,y) -> M(x,y); B(x,y) -> M(x,y); C(x,y) -> M(x,y)",
 		schedule: "distribute({i,j},{io,jo},{ii,ji},M),divide(k,ko,ki,M.y)," +
@@ -264,8 +265,8 @@ func placedTable() []placed {
 			"substitute({ii,ji,ki},gemm)"}
 	spmv := rankJob{stmt: "a(i) = B(i,j) * c(j)", operands: "B=# c=vec:#:1",
 		placements: "a(x) -> M(x); B(x,y) -> M(x); c(x) -> M(x)", schedule: byRows("a,B,c")}
-	// Each rank's part of the vector has two chunks of columns, which fit a cache. A rank starts with
-	// the chunks of its own part while the next chunks arrive.
+	// Each rank's part of the vector has two chunks of columns, which fit a cache. A rank starts
+	// with the chunks of its own part while the next chunks arrive.
 	chunks := spmv
 	chunks.schedule = "divide(i,io,ii,M.x),divide(j,jo,ji,M.x),divide(ji,jc,jj,2)," +
 		"reorder(io,jo,jc,ii,jj),distribute(io),rotate(jo,{io},jr),communicate(a,io)," +

@@ -92,9 +92,9 @@ func (t *Tensor) repeats(n int) bool {
 type Pattern struct {
 	// Share returns the density of the projection onto some modes; see Tensor.Share.
 	Share func(modes []int) float64
-	// Filled has an element for each mode. It is true if the coordinate in this mode never decides if
-	// there is an entry: for each choice of coordinates in the other modes, the tensor has entries at
-	// all coordinates of the mode or at none.
+	// Filled has an element for each mode. It is true if the coordinate in this mode never decides
+	// if there is an entry: for each choice of coordinates in the other modes, the tensor has
+	// entries at all coordinates of the mode or at none.
 	Filled []bool
 }
 

@@ -542,14 +542,3 @@ func (x *Forecast) inFormat(operand int, f tensor.Format) *estimate.Tensor {
 	}
 	return x.copies[key]
 }
-
-// store describes the result for package store, which predicts the cost of writing it to a file.
-// isWritten reports whether the result is written to a file.
-// wholeOperands returns the memory that rank 0 needs for whole operands. It gathers operands for
-// the check and for output files.
-// writingMemory returns the largest number of bytes that rank 0 needs to write a tensor to one of
-// its output files. name is the name of the tensor. s describes the tensor when rank 0 holds all of
-// its entries.
-// storingMemory returns the memory, in bytes, that each rank needs to write the result, in addition
-// to its blocks. used[r] is the memory of the blocks of rank r. The more memory they use, the less
-// is left for buffers.

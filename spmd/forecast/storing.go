@@ -10,6 +10,7 @@ import (
 	"distaff/spmd/store"
 )
 
+// store describes the result for package store, which predicts the cost of writing it to a file.
 func (x *Forecast) store() *store.Forecast {
 	s := x.finalResult()
 	f := &store.Forecast{Blocks: store.Blocks{Layout: s.Layout},
@@ -25,11 +26,14 @@ func (x *Forecast) store() *store.Forecast {
 	return f
 }
 
+// isWritten reports whether the result is written to a file.
 func (x *Forecast) isWritten() bool {
 	return slices.ContainsFunc(x.want.Outputs,
 		func(o output.Output) bool { return o.Tensor == x.k.Problem.Norm.LHS.Name })
 }
 
+// wholeOperands returns the memory that rank 0 needs for whole operands. It gathers operands for
+// the check and for output files.
 func (x *Forecast) wholeOperands() (bytes int64) {
 	seen, most := map[string]bool{}, int64(0)
 	for n, o := range x.k.Problem.Operands {
@@ -54,6 +58,9 @@ func (x *Forecast) wholeOperands() (bytes int64) {
 	return most
 }
 
+// writingMemory returns the largest number of bytes that rank 0 needs to write a tensor to one of
+// its output files. name is the name of the tensor. s describes the tensor when rank 0 holds all of
+// its entries.
 func (x *Forecast) writingMemory(s *estimate.Tensor, name string) (most int64) {
 	f := &store.Forecast{Blocks: store.Blocks{Layout: s.Layout,
 		Owners: []int{0}},
@@ -67,6 +74,9 @@ func (x *Forecast) writingMemory(s *estimate.Tensor, name string) (most int64) {
 	return most
 }
 
+// storingMemory returns the memory, in bytes, that each rank needs to write the result, in addition
+// to its blocks. used[r] is the memory of the blocks of rank r. The more memory they use, the less
+// is left for buffers.
 func (x *Forecast) storingMemory(f *store.Forecast, used []int64) []int64 {
 	most := make([]int64, x.p.Ranks)
 	for _, o := range x.want.Outputs {

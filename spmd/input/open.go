@@ -23,8 +23,8 @@ type Source struct {
 	typ   tensor.Type // type of the tensor
 	Dense bool        // every coordinate has an entry, so that the default format is dense
 
-	// The following fields hold the data. All are nil for an operand without an input, and at a rank
-	// that has no part of the stream.
+	// The following fields hold the data. All are nil for an operand without an input, and at a
+	// rank that has no part of the stream.
 	stream coo.Stream // a text file, .npy, .npz; at rank 0 only
 	// if there are several ranks, this rank's part of the stream's file; nil if rank 0 reads it
 	// alone

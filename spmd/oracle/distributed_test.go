@@ -30,8 +30,8 @@ type distributed struct {
 	target string
 	ranks  int // number of ranks; with 0 it is drawn, and half of the leaves have schedules, too
 	seen   *distributedCounts
-	// agree also runs the distributions that the plan refuses. The run must be refused with the same
-	// reason.
+	// agree also runs the distributions that the plan refuses. The run must be refused with the
+	// same reason.
 	agree bool
 }
 

@@ -24,7 +24,8 @@ import (
 // leaks.
 type sanitized struct {
 	gcc, dir string
-	// schedules, if not nil, draws the schedules of cases. Otherwise they have the default schedule.
+	// schedules, if not nil, draws the schedules of cases. Otherwise they have the default
+	// schedule.
 	schedules interface {
 		scheduled(*Prepared, *codegen.Request) error
 	}

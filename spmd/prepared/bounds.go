@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// whichBound finds a bound() command of the schedule that does not hold, after a leaf has found one.
-// It returns the beginning of an error message that names the command, and the command itself.
+// whichBound finds a bound() command of the schedule that does not hold, after a leaf has found
+// one. It returns the beginning of an error message that names the command, and the command itself.
 //
 // The function compares bounds of the statement's own variables with the sizes. If these bounds all
 // hold, a bound() of another variable is broken, and it is unknown which one. The message then

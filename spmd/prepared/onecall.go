@@ -22,8 +22,8 @@ type oneCall struct {
 
 	call call
 	made conversions // the conversions among the arguments
-	// by operand: its index in call.args; -1 if a conversion is there instead, or if it is not read.
-	// It is nil before call is made.
+	// by operand: its index in call.args; -1 if a conversion is there instead, or if it is not
+	// read. It is nil before call is made.
 	at    []int
 	ready bool // whether the arguments are set
 }

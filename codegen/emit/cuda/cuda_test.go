@@ -196,8 +196,8 @@ func TestEmulated(t *testing.T) {
 	}
 }
 
-// emulate runs a leaf twice. The first time, a loop runs the threads of a kernel if they do not wait
-// for each other. The second time, all threads are fibers.
+// emulate runs a leaf twice. The first time, a loop runs the threads of a kernel if they do not
+// wait for each other. The second time, all threads are fibers.
 func emulate(t *testing.T, p *program, f *ir.Func, args func() []interp.Arg) {
 	want := args()
 	fail, err := interp.Run(f, want, nil, 1)

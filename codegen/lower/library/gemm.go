@@ -1,5 +1,5 @@
-// Package library replaces loops by calls: of a BLAS (gemm.go), of a user's function (extern.go), or
-// of a GPU library that multiplies sparse matrices (spmm.go).
+// Package library replaces loops by calls: of a BLAS (gemm.go), of a user's function (extern.go),
+// or of a GPU library that multiplies sparse matrices (spmm.go).
 package library
 
 import (

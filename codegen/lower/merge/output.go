@@ -147,9 +147,9 @@ func (p *Loop) bindResult(iterEnv *scope.Env) {
 	EnterResult(iterEnv)
 }
 
-// Positions returns the range of positions of a level below cursor c. If c is before all levels, the
-// range has the positions that the leaf visits. It is smaller than the level if the leaf computes
-// only a part of the statement.
+// Positions returns the range of positions of a level below cursor c. If c is before all levels,
+// the range has the positions that the leaf visits. It is smaller than the level if the leaf
+// computes only a part of the statement.
 func Positions(c *tree.Cursor, level int, e *scope.Env) (lo, hi ir.Expr) {
 	op, k := c.Of, max(c.Level, 1)
 	switch {

@@ -19,8 +19,8 @@ type Env struct {
 	Temps *List[Value]            // scalar temporaries that consumers read
 	Into  *List[filled]           // temporaries that producers add to
 	Made  *List[*tree.Operand]    // workspaces that consumers read
-	// Precomputed, if it is not nil, lowers a where if some of its rows are computed before the loop
-	// around this place. ok is false if s is another statement.
+	// Precomputed, if it is not nil, lowers a where if some of its rows are computed before the
+	// loop around this place. ok is false if s is another statement.
 	Precomputed func(s *cin.Where, e *Env) (some ir.Expr, ok bool)
 	Res         ResultCursor
 	// Ranges has the ranges of variables that are cut to a chunk or tile.

@@ -71,7 +71,8 @@ type Maker struct {
 	Range func(v string) tree.Range
 	// Width returns the width of a variable's coordinates in workspaces, 4 or 8 bytes.
 	Width func(v string) uint8
-	// Trips returns the number of a variable's coordinates, if the number is a constant in the code.
+	// Trips returns the number of a variable's coordinates, if the number is a constant in the
+	// code.
 	Trips func(v string) (n int64, ok bool)
 	// Entries returns the number of entries of an operand.
 	Entries func(operand string) ir.Expr

@@ -102,8 +102,8 @@ func TestMPIHangs(t *testing.T) {
 			t.Run(l.Name+"/"+call, func(t *testing.T) {
 				t.Parallel()
 				r := launch(t, l, 2, "failure:error", "LD_PRELOAD="+file+".so")
-				// Where one rank ends first, MPICH's launcher ends the others by a signal, and of all
-				// ranks' codes takes any.
+				// Where one rank ends first, MPICH's launcher ends the others by a signal, and of
+				// all ranks' codes takes any.
 				killed := l.Name == "mpich" && endedByLauncher.MatchString(r.Out+r.Err) &&
 					slices.Contains([]int{1, 9, 15}, r.Code)
 				if r.Code != 3 && !killed || strings.Count(r.Err, "[1] b.tns:7:3: no number") != 1 {
@@ -130,8 +130,8 @@ func TestNeverOpened(t *testing.T) {
 					return launchArgv(t, argv, "suite", []string{"DISTAFF_COMMTEST_OPENING=2s"}, nil)
 				}
 				r := start()
-				// Where the program without MPI ends after the others have begun to open it, Open MPI's
-				// mpirun ends the job itself.
+				// Where the program without MPI ends after the others have begun to open it, Open
+				// MPI's mpirun ends the job itself.
 				for tries := 1; tries < 5 && r.Code != 0 &&
 					strings.Contains(r.Err, "exiting improperly"); tries++ {
 					r = start()
