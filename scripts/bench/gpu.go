@@ -202,7 +202,7 @@ func (b *bench) traffic(A *tcs.Tensor, dense []*tcs.Tensor, values int) float64 
 	if b.gpu.card != nil {
 		cache = b.gpu.card.cache
 	}
-	sum, uses := bytesOf(A)+8*int64(values), A.Vals.Len
+	sum, uses := A.Bytes()+8*int64(values), A.Vals.Len
 	for n := len(dense) - 1; n >= 0; n-- { // the last has a row for each coordinate of the last level
 		rows, bytes := dense[n].Header.Dims[0], 8*width(dense[n])
 		if bytes == 8 || rows*bytes <= 2*cache {

@@ -107,7 +107,7 @@ func (b *bench) method(p kernel, method string, threads int, seen map[string]*co
 		}
 		peak := slices.Max(report.Allocated)
 		c.times, c.predicted = append(c.times, report.Stats.Phases.Compute...), slices.Max(plan.Memory)
-		c.bytes, c.peak = max(c.bytes, peak-bytesOf(report.Result)), max(c.peak, peak)
+		c.bytes, c.peak = max(c.bytes, peak-report.Result.Bytes()), max(c.peak, peak)
 		return outcome{sum: total(report.Result), summed: true}
 	}
 }
@@ -163,15 +163,6 @@ func (b *bench) networkJob(p kernel, method string, threads int) *spmd.Job {
 	j := b.job(p, threads)
 	j.Network = method
 	return j
-}
-
-// bytesOf returns the size of a tensor's arrays in memory.
-func bytesOf(t *tcs.Tensor) int64 {
-	bytes := t.Vals.Len * int64(t.Vals.Width)
-	for _, l := range t.Levels {
-		bytes += l.Pos.Len*int64(l.Pos.Width) + l.Crd.Len*int64(l.Crd.Width)
-	}
-	return bytes
 }
 
 // electrons is the file of an input: the electron integrals of a molecule. It is a file in
