@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strings"
 
 	"distaff/io/tcs"
 	"distaff/kernels"
@@ -230,14 +229,11 @@ func longest(pos []int32) (most int32) {
 // result from the reference.
 func (b *bench) measure(k kernel, s schedule, operands map[string]*tcs.Tensor,
 	want []float64) (seconds, off float64, err error) {
-	j := &spmd.Job{Statement: k.stmt}
-	if name, format, ok := strings.Cut(k.formats, ":"); ok {
-		j.Formats = map[string]string{name: format}
-	}
+	j := b.job(k, 0)
 	if j.Target, j.TrustInput = spmd.CUDA, true; s.text != "" {
 		j.Schedule, j.Verify = []string{s.text}, true
 	}
-	made, err := b.unit(j, operands)
+	made, err := j.Compile(b.ctx, "")
 	if err != nil {
 		return 0, 0, err
 	}

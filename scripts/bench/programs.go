@@ -291,19 +291,6 @@ func (b *bench) stepsOfRanks(s *system, threads int) []times {
 	return t
 }
 
-// unit compiles the statement of a job over operands in memory. operands may have tensors that the
-// statement does not use.
-func (b *bench) unit(j *spmd.Job, operands map[string]*tcs.Tensor) (*spmd.Compiled, error) {
-	j.Inputs = map[string]spmd.Input{}
-	for _, name := range strings.FieldsFunc(j.Statement,
-		func(c rune) bool { return !unicode.IsLetter(c) }) {
-		if t := operands[name]; t != nil {
-			j.Inputs[name] = spmd.InMemory(t)
-		}
-	}
-	return j.Compile(b.ctx, "")
-}
-
 // arguments returns the arguments of a unit's leaf, and the bounds of its loops. The first argument
 // is a new result, which must be dense or have the pattern of an operand.
 func arguments(u *codegen.Unit, operands map[string]*tcs.Tensor) (args []*tcs.Tensor,
@@ -360,9 +347,16 @@ int many_calls(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 `
 
 // alone compiles a statement over operands in memory, and allocates its result. It does not run the
-// leaf.
+// leaf. operands may have tensors that the statement does not use.
 func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int) *alone {
-	made := must(b.unit(&spmd.Job{Statement: stmt}, operands))
+	j := &spmd.Job{Statement: stmt, Inputs: map[string]spmd.Input{}}
+	for _, name := range strings.FieldsFunc(stmt,
+		func(c rune) bool { return !unicode.IsLetter(c) }) {
+		if t := operands[name]; t != nil {
+			j.Inputs[name] = spmd.InMemory(t)
+		}
+	}
+	made := must(j.Compile(b.ctx, ""))
 	args, bounds, err := arguments(made.Unit, operands)
 	check(err)
 	object := b.object(made.Source() + fmt.Sprintf(manyCalls, emitc.Symbol(made.Unit.Func.Name),
