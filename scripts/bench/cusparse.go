@@ -12,17 +12,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/kernels/cuda/toolkit"
 )
 
-// sparseNames are the names and paths of cuSPARSE. The first three are bare names, which the loader
-// looks up.
-var sparseNames = []string{"libcusparse.so.12", "libcusparse.so.13", "libcusparse.so",
-	"/usr/local/cuda/lib64/libcusparse.so.12", "/usr/local/cuda/lib64/libcusparse.so"}
+// sparseNames are the file names of cuSPARSE, the preferred one first.
+var sparseNames = []string{"libcusparse.so.12", "libcusparse.so.13", "libcusparse.so"}
 
 // attributeL2 identifies the size of the cache in the interface of the CUDA driver.
 const attributeL2 = 38
@@ -35,9 +33,8 @@ type card struct {
 	cache  int64
 }
 
-// openCard opens the driver, and cuSPARSE: the library that DISTAFF_CUSPARSE names, which may also
-// be in a folder of that name, or the first of sparseNames that can be opened. Without cuSPARSE it
-// returns no error.
+// openCard opens the driver, and cuSPARSE: the first of the library's candidates that can be opened
+// (see toolkit.Candidates). Without cuSPARSE it returns no error.
 func openCard() (*card, error) {
 	c := &card{work: make(chan func())}
 	go func() {
@@ -46,10 +43,7 @@ func openCard() (*card, error) {
 			f()
 		}
 	}()
-	names := sparseNames
-	if path := os.Getenv("DISTAFF_CUSPARSE"); path != "" {
-		names = []string{path, filepath.Join(path, "libcusparse.so")}
-	}
+	names := toolkit.Candidates(os.Getenv, "DISTAFF_CUSPARSE", sparseNames)
 	return c, c.do(func() error {
 		list := make([]*C.char, len(names))
 		for k, n := range names {
