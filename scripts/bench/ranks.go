@@ -318,7 +318,8 @@ func distributed(b *bench) (rows []row) {
 		ranks, ours := []int{distributedRanks}, b.ranked(k.job, k.input, distributedRanks)
 		r := row{name: k.name, jobs: []timedJob{{"", ranks, ours}}}
 		if k.against != nil {
-			r.jobs = append(r.jobs, timedJob{", by rows", ranks, b.ranked(*k.against, k.input, 2)})
+			r.jobs = append(r.jobs, timedJob{", by rows", ranks,
+				b.ranked(*k.against, k.input, distributedRanks)})
 		}
 		rows = append(rows, r)
 		peer, function, _ := strings.Cut(k.peer, " ")
