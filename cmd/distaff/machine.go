@@ -104,22 +104,22 @@ func pair(m *spmd.Machine, p spmd.MachinePair, text func(float64) string) string
 }
 
 // scaled formats a number with three digits and a unit: the largest unit that the rounded number
-// reaches. A unit is step times the previous unit.
-func scaled(x float64, units []string, step float64) string {
+// reaches. A unit is a thousand times the previous unit.
+func scaled(x float64, units []string) string {
 	k := 0
-	for ; k+1 < len(units) && x >= step-step/2000; k++ {
-		x /= step
+	for ; k+1 < len(units) && x >= 999.5; k++ {
+		x /= 1000
 	}
 	return fmt.Sprintf("%.3g%s", x, units[k])
 }
 
 func bytesText(x float64) string {
-	return scaled(x, []string{" B", " kB", " MB", " GB", " TB"}, 1000)
+	return scaled(x, []string{" B", " kB", " MB", " GB", " TB"})
 }
 
 func countText(x float64) string {
-	return scaled(x, []string{"", " thousand", " million", " billion"}, 1000)
+	return scaled(x, []string{"", " thousand", " million", " billion"})
 }
 
 // timeText formats seconds.
-func timeText(x float64) string { return scaled(x*1e9, []string{" ns", " us", " ms", " s"}, 1000) }
+func timeText(x float64) string { return scaled(x*1e9, []string{" ns", " us", " ms", " s"}) }
