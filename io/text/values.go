@@ -18,14 +18,14 @@ func StoreNumber(vals []byte, typ tensor.Type, integer bool, n, k int, buf []byt
 	if len(tok) == 0 {
 		return errSyntax
 	}
+	single, size := typ == tensor.Float32 || typ == tensor.Complex64, 64
+	if single {
+		size = 32
+	}
 	if integer {
 		v, err := Int64(tok)
 		if err == errRange && typ != tensor.Int64 && typ != tensor.Int32 {
-			bits := 64
-			if typ == tensor.Float32 || typ == tensor.Complex64 {
-				bits = 32
-			}
-			f, err := slowFloat(tok, bits)
+			f, err := slowFloat(tok, size)
 			put(vals, typ, n, k, f, 0)
 			return err
 		} else if err != nil {
@@ -34,7 +34,7 @@ func StoreNumber(vals []byte, typ tensor.Type, integer bool, n, k int, buf []byt
 		if typ == tensor.Int32 && v != int64(int32(v)) {
 			return errRange
 		}
-		if typ == tensor.Float32 || typ == tensor.Complex64 {
+		if single {
 			// Convert directly: a float64 in between would round twice.
 			put(vals, typ, n, k, float64(float32(v)), 0)
 			return nil
@@ -54,7 +54,6 @@ func StoreNumber(vals []byte, typ tensor.Type, integer bool, n, k int, buf []byt
 		put(vals, typ, n, k, 0, v)
 		return nil
 	}
-	single := typ == tensor.Float32 || typ == tensor.Complex64
 	if man, exp, neg, next, ok := scanDecimal(buf, i); ok && next == end {
 		if single {
 			if f, ok := makeFloat32(man, exp, neg); ok {
@@ -65,10 +64,6 @@ func StoreNumber(vals []byte, typ tensor.Type, integer bool, n, k int, buf []byt
 			put(vals, typ, n, k, f, 0)
 			return nil
 		}
-	}
-	size := 64
-	if single {
-		size = 32
 	}
 	f, err := slowFloat(tok, size)
 	if err == nil {
