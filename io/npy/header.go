@@ -34,16 +34,18 @@ type dtype struct {
 	big  bool // big-endian
 }
 
-// becomes maps each kind letter of a number's dtype to the types that elements are converted to. An
-// element of fewer than size bytes is converted to the type in the field narrow. Any other element
-// is converted to the type in the field wide.
+// becomes maps each kind letter of a number's dtype to NumPy's name of the kind and to the types
+// that elements are converted to. An element of fewer than size bytes is converted to the type in
+// the field narrow. Any other element is converted to the type in the field wide.
 var becomes = map[byte]struct {
+	name         string
 	size         int
 	narrow, wide tensor.Type
 }{
-	'b': {8, tensor.Int32, tensor.Int64}, 'i': {8, tensor.Int32, tensor.Int64},
-	'u': {4, tensor.Int32, tensor.Int64},
-	'f': {8, tensor.Float32, tensor.Float64}, 'c': {16, tensor.Complex64, tensor.Complex128},
+	'b': {"bool", 8, tensor.Int32, tensor.Int64}, 'i': {"int", 8, tensor.Int32, tensor.Int64},
+	'u': {"uint", 4, tensor.Int32, tensor.Int64},
+	'f': {"float", 8, tensor.Float32, tensor.Float64},
+	'c': {"complex", 16, tensor.Complex64, tensor.Complex128},
 }
 
 // typ returns the type that elements are converted to, or tensor.None if they are not numbers.
@@ -57,11 +59,11 @@ func (d dtype) typ() tensor.Type {
 
 // name returns NumPy's name of a number type, such as "uint8".
 func (d dtype) name() string {
-	kinds := map[byte]string{'i': "int", 'u': "uint", 'f': "float", 'c': "complex"}
+	kind := becomes[d.kind].name
 	if d.kind == 'b' {
-		return "bool"
+		return kind
 	}
-	return kinds[d.kind] + strconv.Itoa(8*d.size)
+	return kind + strconv.Itoa(8*d.size)
 }
 
 // parseDtype parses a type description: "<f8".
