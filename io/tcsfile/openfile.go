@@ -66,7 +66,7 @@ func copyFile(name string, r io.Reader, f *os.File) error {
 func streamHeader(name string, r io.Reader) (*fileHeader, []byte, error) {
 	buf := make([]byte, fixedLen, maxHeader)
 	n, err := io.ReadFull(r, buf)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+	if err != nil && !short(err) {
 		return nil, nil, streamErr(name, err)
 	}
 	h, order, sections, err := decodeFixed(buf[:n], -1)
@@ -74,7 +74,7 @@ func streamHeader(name string, r io.Reader) (*fileHeader, []byte, error) {
 		return nil, nil, headerErr(name, err)
 	}
 	buf = buf[:h.length]
-	if _, err := io.ReadFull(r, buf[fixedLen:]); err == io.EOF || err == io.ErrUnexpectedEOF {
+	if _, err := io.ReadFull(r, buf[fixedLen:]); short(err) {
 		return nil, nil, headerErr(name, errors.New("truncated in its header"))
 	} else if err != nil {
 		return nil, nil, streamErr(name, err)
@@ -84,6 +84,9 @@ func streamHeader(name string, r io.Reader) (*fileHeader, []byte, error) {
 	}
 	return h, buf, nil
 }
+
+// short reports whether io.ReadFull returned err because the stream ended.
+func short(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
 
 // atEnd checks that a stream ends here.
 func atEnd(name string, h *fileHeader, r io.Reader) error {

@@ -112,7 +112,7 @@ func openStream(path string, f io.ReadCloser) (*tcs.Tensor, error) {
 	copy(src.mapped.Slice(), buf)
 	if n, err := io.ReadFull(f, src.mapped.Slice()[h.length:]); err != nil {
 		src.mapped.Release()
-		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if !short(err) {
 			return nil, streamErr(path, err)
 		}
 		return nil, truncated(path, h, int64(n))
