@@ -46,22 +46,20 @@ func (t *Blocks) InRows(ranks int) bool {
 	if len(t.Layout.Dims) == 0 || len(t.Owners) != ranks {
 		return false
 	}
-	end := int64(0)
+	rows, end := t.Layout.Format.Order[0], int64(0)
 	for n, owner := range t.Owners {
-		if owner != n {
+		box := t.Boxes[n]
+		if owner != n || box[rows][0] != end {
 			return false
 		}
-		for m, r := range t.Boxes[n] {
-			switch {
-			case m != t.Layout.Format.Order[0] && r != [2]int64{0, t.Layout.Dims[m]},
-				m == t.Layout.Format.Order[0] && r[0] != end:
+		for m, r := range box {
+			if m != rows && r != [2]int64{0, t.Layout.Dims[m]} {
 				return false
-			case m == t.Layout.Format.Order[0]:
-				end = r[1]
 			}
 		}
+		end = box[rows][1]
 	}
-	return end == t.Layout.Dims[t.Layout.Format.Order[0]]
+	return end == t.Layout.Dims[rows]
 }
 
 // Boxed returns a description of the same tensor that has only boxes as blocks. A block that is
