@@ -80,11 +80,11 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 		return nil, err
 	}
 	k := r.Prepared()
-	like := k.Planned.GuessSpecs()
-	if given {
-		if like, err = k.Operands.Specs(); err != nil {
-			return nil, err
-		}
+	var like map[string]codegen.Tensor
+	if !given {
+		like = k.Planned.GuessSpecs()
+	} else if like, err = k.Operands.Specs(); err != nil {
+		return nil, err
 	}
 	unit, err := k.Code.CompileAlone(like, name)
 	if err != nil {
