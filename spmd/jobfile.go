@@ -120,8 +120,7 @@ func (j *FileJob) Files() []outfile.Use {
 // leaves returns the units of the leaves that a run of statement s is expected to call.
 func (j *FileJob) leaves(ctx context.Context, s jobs.Statement, ranks int) ([]*codegen.Unit,
 	error) {
-	k := j.job(s).Job
-	k.Note, k.Detail, k.Trace, k.Progress, k.Working = nil, nil, nil, nil, nil
+	k := j.job(s).quiet()
 	k.Ranks, k.inProgram, k.runs, k.memoryOf = ranks, true, s.Runs, j.memoryOf
 	blocks, err := k.blockSpec()
 	if err != nil {

@@ -81,7 +81,7 @@ func (o Options) start(ctx context.Context, same launch.Description,
 // program runs f at one rank of c.
 func (o Options) program(c comm.Comm, onNode, inProcess int, f func(p *Program) error) error {
 	if c.Rank() != 0 {
-		o.Note, o.Detail, o.Progress, o.Working = nil, nil, nil, nil
+		o.silence()
 	}
 	e := env.New(c, o.settings(true), onNode, inProcess)
 	defer e.Close()

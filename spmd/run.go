@@ -217,10 +217,14 @@ func (j *Job) parseAndCheck(ranks int) (*input.Statement, error) {
 	return p, j.checkUserCode(list)
 }
 
-// quiet returns a copy of the job without Note, Detail, Progress and Working, for ranks other than
-// 0.
+// quiet returns a copy of the job without messages.
 func (j *Job) quiet() *Job {
 	q := *j
-	q.Note, q.Detail, q.Trace, q.Progress, q.Working = nil, nil, nil, nil, nil
+	q.silence()
 	return &q
+}
+
+// silence removes the functions that receive messages, for ranks other than 0.
+func (o *Options) silence() {
+	o.Note, o.Detail, o.Trace, o.Progress, o.Working = nil, nil, nil, nil, nil
 }
