@@ -285,7 +285,7 @@ func (c *Command) bind(f *File, vars map[string]bool) {
 		p := f.Param(word)
 		said := slices.ContainsFunc(own, func(at edit) bool { return at.pos <= k && end <= at.end })
 		if p != nil && !quoted && !said && !vars[word] &&
-			!strings.HasPrefix(strings.TrimLeft(c.raw[end:], " \t\r\n"), "(") {
+			!strings.HasPrefix(strings.TrimLeftFunc(c.raw[end:], isBlank), "(") {
 			e.replace(k, end, p.Value.Text)
 		}
 		k = end - 1

@@ -343,7 +343,7 @@ func (p *parser) from(r *reader, t *Tensor) {
 		return
 	}
 	from := r.at
-	for r.at < r.end && strings.IndexByte(" \t\r\n\"", p.f.clean[r.at]) < 0 {
+	for r.at < r.end && !isBlank(rune(p.f.clean[r.at])) && p.f.clean[r.at] != '"' {
 		r.at++
 	}
 	t.FromAt = notation.Span{Pos: from, End: r.at}

@@ -178,7 +178,7 @@ func (r *reader) orFail() bool {
 	rest := r.f.trimmed(notation.Span{Pos: r.at, End: r.end})
 	text := r.f.clean[rest.Pos:rest.End]
 	text, fail := strings.CutSuffix(text, "fail")
-	text, or := strings.CutSuffix(strings.TrimRight(text, " \t\r\n"), "or")
+	text, or := strings.CutSuffix(strings.TrimRightFunc(text, isBlank), "or")
 	if !fail || !or || text != "" && wordByte(text[len(text)-1]) {
 		return false
 	}
@@ -188,7 +188,7 @@ func (r *reader) orFail() bool {
 
 // trimmed returns a place without the spaces at its end.
 func (f *File) trimmed(at notation.Span) notation.Span {
-	at.End = at.Pos + len(strings.TrimRight(f.clean[at.Pos:at.End], " \t\r\n"))
+	at.End = at.Pos + len(strings.TrimRightFunc(f.clean[at.Pos:at.End], isBlank))
 	return at
 }
 
