@@ -380,10 +380,12 @@ func (m *model) kindOf(factors, bound set) Kind {
 func (m *model) onThreads(items []item, v int) bool {
 	factors := state{items: items}.factors()
 	open := m.open(factors)
-	x := analysis.Intermediate{Added: m.iterations(items, m.varsIn(items)),
-		Entries: m.entriesOf(factors, 0)}
+	if open == 0 || !open.has(v) {
+		return open == 0
+	}
 	k := m.kindOf(factors, 0)
-	return open == 0 || open.has(v) && (k == Array || k == Marks) && choice.MayShare(x)
+	return (k == Array || k == Marks) &&
+		choice.MayShare(analysis.Intermediate{Added: m.iterations(items, m.varsIn(items))})
 }
 
 // sumsAlone reports whether only one thread can run the outermost loop of state x, which sums into
