@@ -492,7 +492,7 @@ func (x *foreseer) binary(e *ir.Binary) (number, bool) {
 	}
 	sure := a.sure && b.sure
 	if e.Op.IsCompare() {
-		return number{ir.Bin(e.Op, ir.Int(a.n), ir.Int(b.n)).(*ir.Lit).I, sure}, true
+		return truth(ir.Holds(e.Op, a.n, b.n), sure), true
 	}
 	n, ok := arith(e.Op, a.n, b.n)
 	return number{n, sure}, ok

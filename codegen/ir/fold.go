@@ -283,17 +283,23 @@ func foldInts(op Op, t tensor.Type, x, y int64) *Lit {
 
 // foldOrder returns the value of the comparison x op y, or nil if op is not a comparison.
 func foldOrder[T int64 | float64](op Op, x, y T) *Lit {
+	if !op.IsCompare() {
+		return nil
+	}
+	return Truth(Holds(op, x, y))
+}
+
+// Holds reports whether the comparison x op y is true. op must be a comparison.
+func Holds[T int64 | float64](op Op, x, y T) bool {
 	switch op {
 	case Eq:
-		return Truth(x == y)
+		return x == y
 	case Ne:
-		return Truth(x != y)
+		return x != y
 	case Lt:
-		return Truth(x < y)
-	case Le:
-		return Truth(x <= y)
+		return x < y
 	}
-	return nil
+	return x <= y
 }
 
 func foldFloats(op Op, t tensor.Type, x, y float64) *Lit {
