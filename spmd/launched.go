@@ -64,7 +64,7 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, discard(report, err)
 	}
 	return report, difference
 }

@@ -62,11 +62,19 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 			return err
 		})
 	var differs *Difference
-	if err != nil && !errors.As(err, &differs) && report != nil { // the job ended after rank 0's work
-		err = errors.Join(err, report.Result.Close())
-		report = nil
+	if err != nil && !errors.As(err, &differs) { // another rank failed after rank 0's work
+		return nil, discard(report, err)
 	}
 	return report, err
+}
+
+// discard closes the result in the report of a job that failed, and returns err, the failure. The
+// report may be nil, and may have no result.
+func discard(report *Report, err error) error {
+	if report != nil && report.Result != nil {
+		return errors.Join(err, report.Result.Close())
+	}
+	return err
 }
 
 // RunOn runs the job as one rank of c. onNode is the number of c's ranks on this machine, and
