@@ -137,8 +137,8 @@ func refuseSpaces(leaf *scope.Leaf, s cin.Stmt) {
 			strategy.SortedList:
 			if len(t.Vars) > 0 {
 				leaf.Refuse(t.Vars[0], "on a GPU, a workspace must be an array, but %s would be "+
-					"stored as "+
-					"%s, because the loops store values at only some of its coordinates", t.Key(), kind)
+					"stored as %s, because the loops store values at only some of its coordinates",
+					t.Key(), kind)
 			}
 		}
 	})

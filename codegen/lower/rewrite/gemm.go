@@ -263,7 +263,7 @@ func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 	}
 	if len(rows) == 0 || len(cols) == 0 || len(sums) == 0 {
 		n.refuse("the loops must compute a product of two matrices, with loops over rows, over " +
-			"columns " + "and over a sum")
+			"columns and over a sum")
 	}
 	return rows, cols, sums
 }

@@ -75,8 +75,7 @@ func SetKind(f *cin.Forall, e *scope.Env, s *ir.For) *ir.For {
 			}
 			if !t.Accumulate {
 				l.Refuse(f.Var, "iterations of %s cannot run in parallel, because each of them sets %s",
-					f.Var,
-					t.V.Name)
+					f.Var, t.V.Name)
 			}
 			if s.Kind == ir.Blocks {
 				l.Refuse(f.Var, "iterations of %s add to the scalar %s, but blocks of a GPU cannot share "+
@@ -86,8 +85,7 @@ func SetKind(f *cin.Forall, e *scope.Env, s *ir.For) *ir.For {
 		case *ir.Grow:
 			if !own[t.Cap] {
 				l.Refuse(f.Var, "iterations of %s cannot run in parallel, because they append to %s in "+
-					"order",
-					f.Var, t.A.Name)
+					"order", f.Var, t.A.Name)
 			}
 		}
 	})

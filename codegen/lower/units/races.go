@@ -193,8 +193,7 @@ func addsOnGPU(l *scope.Leaf, f *cin.Forall) bool {
 	}
 	if l.Out.Op.Argument.Type.IsComplex() {
 		l.Refuse(f.Var, "iterations of %s add to the same elements of %s, and a GPU cannot add "+
-			"complex "+
-			"numbers atomically", f.Var, cin.Target(f).Key())
+			"complex numbers atomically", f.Var, cin.Target(f).Key())
 	}
 	return true
 }
