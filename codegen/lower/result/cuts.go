@@ -50,7 +50,7 @@ func cutRows(w *units.Work, long strategy.Long) *rowCuts {
 // rowRange returns the rows of chunk c.
 func (w *rowCuts) rowRange(f *cin.Forall, c ir.Expr) *rowRange {
 	if w.v == "" {
-		s := w.work.Chunk(f.Var, c)
+		s := w.work.Chunk(c)
 		return &rowRange{f: f, rows: s, closed: s.Hi}
 	}
 	l := w.work.L

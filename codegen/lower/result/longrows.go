@@ -87,7 +87,7 @@ func (h *longDenseRows) lowerLong(f *cin.Forall, e *scope.Env, w *units.Work) {
 	l.B.Loop("chunk", ir.Int(0), w.Chunks, func(c *ir.Var) {
 		l.B.When(ir.At(h.leftOut, c), func() {
 			in := e.Clone()
-			in.Ranges = in.Ranges.With(f.Var, w.Chunk(f.Var, c))
+			in.Ranges = in.Ranges.With(f.Var, w.Chunk(c))
 			in.Res.Zeroed = h.zeroed
 			(&merge.Loop{F: f, E: in, Body: func(in *scope.Env, _ bool) ir.Expr {
 				l.B.When(h.isLong(in), func() { l.Stmt(h.body, in, false) })

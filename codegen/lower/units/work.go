@@ -17,8 +17,9 @@ func Chunks(l *scope.Leaf, perThread int64) ir.Expr {
 		ir.Times(l.Threads, ir.Int(perThread))))
 }
 
-// Chunk returns the range of chunk c of v.
-func (w *Work) Chunk(v string, c ir.Expr) tree.Range {
+// Chunk returns the range of chunk c.
+func (w *Work) Chunk(c ir.Expr) tree.Range {
+	v := w.f.Var
 	lo := w.L.B.Named(v+"_from", w.Boundary(c))
 	return tree.Range{Lo: lo, Hi: w.L.B.Named(v+"_to", w.Boundary(ir.Plus(c, ir.Int(1)))), Clip: true}
 }
@@ -140,7 +141,7 @@ func (w *Work) Each(body func(c *ir.Var, in *scope.Env)) { w.Between(ir.Int(0), 
 func (w *Work) Between(lo, hi ir.Expr, body func(c *ir.Var, in *scope.Env)) {
 	w.L.B.Chunks("chunk", lo, hi, func(c *ir.Var) {
 		in := w.e.Clone()
-		in.Ranges = in.Ranges.With(w.f.Var, w.Chunk(w.f.Var, c))
+		in.Ranges = in.Ranges.With(w.f.Var, w.Chunk(c))
 		body(c, in)
 	})
 }
