@@ -122,14 +122,18 @@ func (p *parser) opens(node string) bool {
 		return false
 	}
 	if k := strings.IndexAny(rest[1:], "()"); k >= 0 && rest[1+k] == ')' {
-		after := strings.TrimLeft(rest[k+2:], blanks)
-		if strings.HasPrefix(after, "=") || strings.HasPrefix(after, "+=") {
+		if assigns(strings.TrimLeft(rest[k+2:], blanks)) {
 			return false
 		}
 	}
 	p.next()
 	p.next()
 	return true
+}
+
+// assigns reports whether text begins with an assignment operator.
+func assigns(text string) bool {
+	return strings.HasPrefix(text, "=") || strings.HasPrefix(text, "+=")
 }
 
 func (p *parser) stmt(outermost bool) Stmt {
@@ -264,8 +268,7 @@ func (p *parser) notes(words ...string) bool {
 			continue
 		}
 		rest := strings.TrimLeft(p.text[p.at:], blanks)
-		return !strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "+=") &&
-			!strings.HasPrefix(rest, "(")
+		return !assigns(rest) && !strings.HasPrefix(rest, "(")
 	}
 	return false
 }
