@@ -48,13 +48,10 @@ func New(p *Problem) *Facts {
 // still come from the statement of p.
 func NewFor(p *Problem, stmt cin.Stmt) *Facts {
 	f := &Facts{Problem: p, Graph: cin.Relations(p.Stmt), Body: cin.Body(p.Stmt), Stmt: stmt,
-		Result: &p.Tensors[0], LastCompressed: -1}
+		Result: &p.Tensors[0], LastCompressed: p.Tensors[0].Format.LastPos()}
 	lhs := cin.Target(f.Stmt)
-	for l, mode := range f.Result.Format.Order {
+	for _, mode := range f.Result.Format.Order {
 		f.Vars = append(f.Vars, lhs.Vars[mode])
-		if f.Result.Kind(l).HasPos() {
-			f.LastCompressed = l
-		}
 	}
 	f.size()
 	return f

@@ -110,14 +110,7 @@ func (p Pattern) loop(f *cin.Forall, perThread int64, pos string) cin.Stmt {
 
 // depth returns the number of levels that the operand and the result share: the levels down to the
 // last compressed level of the result.
-func (p Pattern) depth() (n int) {
-	for k, l := range p.Result.Levels {
-		if l.HasPos() {
-			n = k + 1
-		}
-	}
-	return n
-}
+func (p Pattern) depth() int { return p.Result.LastPos() + 1 }
 
 // reads reports whether an access inside f, the loop over the last level of the pattern, needs the
 // coordinate of f.

@@ -275,6 +275,15 @@ func (f Format) HasRepeats(l int) bool {
 // HasPosFrom reports whether level k or a deeper level has a pos array.
 func (f Format) HasPosFrom(k int) bool { return slices.ContainsFunc(f.Levels[k:], Kind.HasPos) }
 
+// LastPos returns the last level that has a pos array, or -1 if there is none.
+func (f Format) LastPos() int {
+	k := len(f.Levels) - 1
+	for k >= 0 && !f.Levels[k].HasPos() {
+		k--
+	}
+	return k
+}
+
 // repeating reports whether level l may store the same coordinate several times below one position.
 // Either its kind is u, or its kind is c and the nearest level above it with another kind has kind
 // u.

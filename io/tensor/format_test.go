@@ -87,6 +87,19 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+func TestLastPos(t *testing.T) {
+	for text, want := range map[string]int{"": -1, "dd": -1, "ds": 1, "dsdd": 1, "uqq": 0, "sds": 2,
+		"dp": -1} {
+		f, err := ParseFormat(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.LastPos(); got != want {
+			t.Errorf("%q: got level %d, want %d", text, got, want)
+		}
+	}
+}
+
 func TestSharing(t *testing.T) {
 	for _, c := range []struct {
 		in      string

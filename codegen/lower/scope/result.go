@@ -46,13 +46,8 @@ type ResultCursor struct {
 
 // NewResult returns the data about the leaf's result, which no assembly has completed yet.
 func (l *Leaf) NewResult() *Result {
-	r := &Result{Leaf: l, Op: l.Ops[l.Spec.Operands[0].Name], Deep: -1}
-	for k := range r.Op.Order() {
-		if r.Op.Kind(k).HasPos() {
-			r.Deep = k
-		}
-	}
-	return r
+	op := l.Ops[l.Spec.Operands[0].Name]
+	return &Result{Leaf: l, Op: op, Deep: op.Argument.Format.LastPos()}
 }
 
 // Sparse reports whether the result has compressed levels.
