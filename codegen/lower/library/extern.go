@@ -316,14 +316,19 @@ func (n *externNest) operand(x *cin.Access) {
 	if !ir.Always(c.Present) {
 		n.refuseMissing(x)
 	}
-	if c.Of.ValueAt != nil || c.Of.Pattern != nil || c.End != nil ||
-		c.Of.Argument.Number < 0 && !c.Of.Argument.Format.AllDense() {
+	if !inOrder(c) {
 		n.refuse("the function %s needs the values of %s in an array in the order of positions, but "+
 			"they are stored in another way", n.o.Name, x.Key())
 	}
 	for _, s := range n.segments(x, c) {
 		n.pointer(s, false)
 	}
+}
+
+// inOrder reports whether the values below cursor c are in an array in the order of positions.
+func inOrder(c *tree.Cursor) bool {
+	return c.Of.ValueAt == nil && c.Of.Pattern == nil && c.End == nil &&
+		(c.Of.Argument.Number >= 0 || c.Of.Argument.Format.AllDense())
 }
 
 // segments returns the level arrays of access x for the levels below cursor c, and then the array

@@ -83,6 +83,12 @@ func (n *spmmNest) factors(x cin.Expr) {
 	}
 }
 
+// refuseMissing refuses access x, which may have no entry at some coordinates.
+func (n *spmmNest) refuseMissing(x *cin.Access) {
+	n.nest.refuse("%s may have no entry at some coordinates, but %s needs a value at each", x.Key(),
+		n.nest.o.Name)
+}
+
 // factor handles one factor of the product: it is the sparse matrix, the dense matrix or vector, or
 // a value that does not change in the loops. The last kind is multiplied into alpha.
 func (n *spmmNest) factor(x *cin.Access) {
@@ -91,18 +97,15 @@ func (n *spmmNest) factor(x *cin.Access) {
 	if c == nil || c.Level == len(c.Vars) {
 		v := n.nest.e.Access(x)
 		if !ir.Always(v.Pres) {
-			n.nest.refuse("%s may have no entry at some coordinates, but %s needs a value at each",
-				x.Key(), n.nest.o.Name)
+			n.refuseMissing(x)
 		}
 		n.alpha = ir.Times(n.alpha, v.V)
 		return
 	}
 	switch {
 	case !ir.Always(c.Present):
-		n.nest.refuse("%s may have no entry at some coordinates, but %s needs a value at each", x.Key(),
-			n.nest.o.Name)
-	case c.Of.ValueAt != nil || c.Of.Pattern != nil || c.End != nil ||
-		c.Of.Argument.Number < 0 && !c.Of.Argument.Format.AllDense():
+		n.refuseMissing(x)
+	case !inOrder(c):
 		n.nest.refuse("the values of %s must be in an array in the order of positions", x.Key())
 	case c.Of.Argument.Type != l.Spec.Compute:
 		n.nest.refuse(
