@@ -127,12 +127,12 @@ func (w *opCounter) producers(s cin.Stmt) {
 // lastBoundLevel returns the number of the last level of an access to argument arg for which vars
 // contains the variables of this level and of all levels above it. It returns -1 if there is none.
 func (w *opCounter) lastBoundLevel(arg int, a *cin.Access, vars []string) int {
-	list := w.varsDownTo(arg, a, len(a.Vars)-1)
-	level := slices.IndexFunc(list, func(v string) bool { return !slices.Contains(vars, v) })
-	if level < 0 {
-		return len(list) - 1
+	for l, m := range w.leaf.Operands[arg].Format.Order {
+		if !slices.Contains(vars, a.Vars[m]) {
+			return l - 1
+		}
 	}
-	return level - 1
+	return len(a.Vars) - 1
 }
 
 // varsDownTo returns the variables of an access to argument arg, from the outermost level to the
