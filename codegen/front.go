@@ -54,12 +54,12 @@ func (c *compilation) result() error {
 // collect adds a term for the old value that += reads, if the caller passes the old value. It then
 // finds the uses of all tensors.
 func (c *compilation) collect() error {
-	n, given := c.stmt.normal, c.request.Tensors
-	if n.Accumulate && given.Old != nil {
+	n, before := c.stmt.normal, c.request.Tensors.Old
+	if n.Accumulate && before != nil {
 		old := &notation.Access{Name: n.LHS.Name, Vars: n.LHS.Vars, At: n.LHS.At, VarAt: n.LHS.VarAt}
 		n.Terms = append([]*notation.Term{{Factors: []notation.Factor{old}}}, n.Terms...)
 	}
-	c.uses = operand.Collect(n, given.All, given.Old)
+	c.uses = operand.Collect(n, c.stmt.tensor, before)
 	return nil
 }
 

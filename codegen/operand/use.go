@@ -49,17 +49,19 @@ type Uses struct {
 	byKey map[string]*Use
 }
 
-// Collect returns the uses of a statement in normal form. all describes its tensors, except that
+// Collect returns the uses of a statement in normal form. given describes its tensors, except that
 // old describes the left tensor's old value.
-func Collect(n *notation.Normal, all map[string]Tensor, old *Tensor) *Uses {
+func Collect(n *notation.Normal, given func(name string) Tensor, old *Tensor) *Uses {
 	x := &Uses{byKey: map[string]*Use{}}
 	for _, a := range n.Accesses() {
 		if x.Of(a.Name, a.Vars) != nil {
 			continue
 		}
-		u := &Use{Tensor: a.Name, Vars: a.Vars, Old: a.Name == n.LHS.Name, Given: all[a.Name]}
+		u := &Use{Tensor: a.Name, Vars: a.Vars, Old: a.Name == n.LHS.Name}
 		if u.Old {
 			u.Given = *old
+		} else {
+			u.Given = given(a.Name)
 		}
 		x.byKey[useKey(a.Name, a.Vars)] = u
 		x.List = append(x.List, u)
