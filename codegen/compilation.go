@@ -43,7 +43,7 @@ type compilation struct {
 }
 
 func newCompilation(r Request) *compilation {
-	return &compilation{request: r, unit: &Unit{Request: r, Compute: r.Statement.ComputeType}}
+	return &compilation{request: r, unit: &Unit{Request: r}}
 }
 
 // restart is an error that makes Compile go back to an earlier pass and run all passes from there

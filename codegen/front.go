@@ -23,25 +23,20 @@ func (c *compilation) normalize() error {
 
 // types determines the type to compute in, unless the request gives it.
 func (c *compilation) types() (err error) {
-	c.unit.Compute, err = inferType(&c.request)
-	return err
-}
-
-// inferType returns the type that a request's statement computes in.
-func inferType(r *Request) (tensor.Type, error) {
-	if t := r.Statement.ComputeType; t != tensor.None {
-		return t, nil
+	s, given := &c.request.Statement, &c.request.Tensors
+	if c.unit.Compute = s.ComputeType; s.ComputeType != tensor.None {
+		return nil
 	}
-	lhs, operands := r.Statement.Stmt.LHS.Name, map[string]tensor.Type{}
-	for name, t := range r.Tensors.All {
+	lhs, operands := s.Stmt.LHS.Name, map[string]tensor.Type{}
+	for name, t := range given.All {
 		operands[name] = t.Type
 	}
 	delete(operands, lhs)
-	if r.Tensors.Old != nil {
-		operands[lhs] = r.Tensors.Old.Type
+	if given.Old != nil {
+		operands[lhs] = given.Old.Type
 	}
-	t, _, err := notation.InferTypes(r.Statement.Stmt, operands, r.Tensors.All[lhs].Type)
-	return t, err
+	c.unit.Compute, _, err = notation.InferTypes(s.Stmt, operands, c.stmt.left().Type)
+	return err
 }
 
 // result plans the leaf's result.
