@@ -15,7 +15,6 @@ import (
 	"distaff/codegen/simt"
 	"distaff/codegen/strategy"
 	"distaff/codegen/workload"
-	"distaff/io/tensor"
 )
 
 // lower makes the leaf. If lowering refuses the statement, there are three cases:
@@ -27,12 +26,13 @@ import (
 //     --target if there are no commands.
 func (c *compilation) lower() error {
 	u := c.unit
+	assembly := c.assemblyOf(u.CIN, c.sharedWith != nil)
 	var err error
 	c.lowered, err = lower.Lower(scope.Spec{
 		Name: cmp.Or(c.request.Ask.Name, "leaf"), Stmt: c.explicit, Vars: u.Vars, Operands: c.ops,
 		Compute: u.Compute,
 		Parts:   set(c.request.Ask.Parts), Chunked: c.request.Tensors.Chunked,
-		Assembly: c.assemblyOf(u.CIN, c.sharedWith != nil),
+		Assembly: assembly,
 		Adds:     u.Result.Accumulate && u.Result.Format.AllDense(), Share: c.shareKey(),
 		Strategy: c.following,
 		GPU:      c.request.Target.Kind == CUDA, Extern: c.request.Ask.Extern,
@@ -49,9 +49,9 @@ func (c *compilation) lower() error {
 		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices
 		u.Workload = workload.Leaf{Stmt: u.CIN, Vars: u.Vars, Operands: c.ops,
 			Matrices: c.strategy.Matrices(u.CIN), Kept: c.strategy.Kept(u.CIN),
-			Spaces: c.strategy.Spaces, Windowed: c.lowered.Windowed}
-		u.Workload.Joined = c.assemblyOf(u.CIN, c.sharedWith != nil) == strategy.Append &&
-			c.planned.Format.Levels[len(c.planned.Format.Levels)-1] == tensor.Dense && cin.Threaded(u.CIN)
+			Spaces: c.strategy.Spaces, Windowed: c.lowered.Windowed,
+			Joined: assembly == strategy.Append && c.planned.Format.TrailingDense() > 0 &&
+				cin.Threaded(u.CIN)}
 		return nil
 	case !errors.As(err, &no):
 		return err
