@@ -90,7 +90,7 @@ func truth(b, sure bool) number {
 // may count only one iteration of a loop around them.
 type cost struct{ sure, once float64 }
 
-// foreseer is a Foresee in progress.
+// foreseer holds the state of a call of Call.
 type foreseer struct {
 	given Given
 	vars  map[*ir.Var]number // the variables whose values are known
