@@ -41,7 +41,7 @@ func defaultSpaces(f *analysis.Facts) {
 				s.Piece = strategy.Form{Kind: strategy.SortedList, Once: once}
 			}
 		}
-		if ok, once := inOrder(f, producer, t); ok {
+		if ok, once := inOrder(f, producer); ok {
 			s.Form, s.Why = strategy.Form{Kind: strategy.SortedList, Once: once, Rows: byRows(f, t)},
 				t.Key()+" is filled in order"
 		}
@@ -75,7 +75,7 @@ func piecesInOrder(f *analysis.Facts, producer cin.Stmt, t *cin.Access) (ok, onc
 	ok, once = true, true
 	cin.Walk(producer, func(s cin.Stmt) {
 		if l, is := s.(*cin.Forall); is && l.Unit == cin.CPUThread && cin.Target(l).Name == t.Name {
-			o, c := inOrder(f, &cin.Forall{Var: l.Var, Body: l.Body}, t)
+			o, c := inOrder(f, &cin.Forall{Var: l.Var, Body: l.Body})
 			ok, once = ok && o, once && c
 			n++
 		}
@@ -83,11 +83,11 @@ func piecesInOrder(f *analysis.Facts, producer cin.Stmt, t *cin.Access) (ok, onc
 	return ok && n > 0, once
 }
 
-// inOrder reports two facts. ok is true if s adds to workspace t in the lexicographic order of t's
-// variables. For ok, the outermost loops of s must determine t's variables one after another in t's
-// order, and no loop of s may run on threads. once is true if these loops contain only an
-// assignment, so that s adds only once to each coordinate.
-func inOrder(f *analysis.Facts, s cin.Stmt, t *cin.Access) (ok, once bool) {
+// inOrder reports two facts. ok is true if s adds to its target in the lexicographic order of the
+// target's variables. For ok, the outermost loops of s must determine these variables one after
+// another in this order, and no loop of s may run on threads. once is true if these loops contain
+// only an assignment, so that s adds only once to each coordinate.
+func inOrder(f *analysis.Facts, s cin.Stmt) (ok, once bool) {
 	left := cin.Target(s).Vars
 	if cin.Threaded(s) {
 		return false, false

@@ -121,14 +121,14 @@ func sharesRows(f *analysis.Facts, l *cin.Forall, v *strategy.Value) error {
 		return fmt.Errorf("%s is one sum of all rows of %s; want a sum for each row",
 			a.LHS.Key(), key)
 	}
-	return placesOfRows(f, l, a, c.Roots, key, v)
+	return placesOfRows(f, a, c.Roots, key, v)
 }
 
 // placesOfRows returns an error unless each value in the sum is of one of three kinds: values
 // stored at the positions of key, values in a workspace that has a place for each of these
 // positions, and values of dense operands. It also returns an error if the rows of key cannot be
 // found by the positions where they begin.
-func placesOfRows(f *analysis.Facts, l *cin.Forall, a *cin.Assign, roots []string, key string,
+func placesOfRows(f *analysis.Facts, a *cin.Assign, roots []string, key string,
 	v *strategy.Value) error {
 	op := f.TensorOf(key)
 	driver, err := "", error(nil)

@@ -18,7 +18,7 @@ func termRows(f *analysis.Facts, w *cin.Where, t *cin.Access) (form strategy.For
 	form = strategy.Form{Kind: strategy.Terms, Dense: rowVars(f, w.Producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]
 	if form.Dense == 0 || f.Graph != nil && len(f.Graph.Relations()) > 0 ||
-		!copiedInOrder(f, w.Consumer, t) {
+		!copiedInOrder(w.Consumer, t) {
 		return form, nil, false
 	}
 	if operand = f.KeysFrom(w.Producer, t, keys); operand == nil {
@@ -41,7 +41,7 @@ func termRows(f *analysis.Facts, w *cin.Where, t *cin.Access) (form strategy.For
 
 // copiedInOrder reports whether the consumer only copies workspace t, with loops in the order of
 // the variables of t.
-func copiedInOrder(f *analysis.Facts, consumer cin.Stmt, t *cin.Access) bool {
+func copiedInOrder(consumer cin.Stmt, t *cin.Access) bool {
 	for _, v := range t.Vars {
 		l, ok := consumer.(*cin.Forall)
 		if !ok || l.Var != v || l.Unit != cin.Serial {

@@ -83,7 +83,7 @@ func followWorkspace(f *analysis.Facts, v *strategy.Value, o Order) error {
 		case strategy.Array:
 			err = asArray(f, producer, t)
 		case strategy.SortedList:
-			ok, once := inOrder(f, producer, t)
+			ok, once := inOrder(f, producer)
 			s.Form.Once = once
 			if !ok {
 				err = fmt.Errorf("a Sorted workspace must get its entries in order, but the loops do "+
