@@ -94,9 +94,6 @@ func (f *Facts) MostPositions(v string) (n int64, ok bool) {
 
 // Underived returns the original variables that a schedule derives the given variables from.
 func (f *Facts) Underived(vars []string) []string {
-	if f.Graph == nil {
-		return vars
-	}
 	var out []string
 	for _, v := range vars {
 		out = append(out, f.Graph.Underived(v)...)

@@ -226,15 +226,7 @@ func uniformIn(f *analysis.Facts, s cin.Stmt, name string, producers map[string]
 // hasLoopOver reports whether one of the loops is over v, or over a variable that a schedule
 // derived from an original variable of v.
 func hasLoopOver(f *analysis.Facts, loops []string, v string) bool {
-	if slices.Contains(loops, v) {
-		return true
-	}
-	if f.Graph == nil {
-		return false
-	}
 	roots := f.Graph.Underived(v)
-	return slices.ContainsFunc(loops, func(l string) bool {
-		return slices.ContainsFunc(f.Graph.Underived(l),
-			func(r string) bool { return slices.Contains(roots, r) })
-	})
+	return slices.ContainsFunc(f.Underived(loops),
+		func(r string) bool { return slices.Contains(roots, r) })
 }

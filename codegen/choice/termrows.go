@@ -17,7 +17,7 @@ func termRows(f *analysis.Facts, w *cin.Where, t *cin.Access) (form strategy.For
 	operand *cin.Access, ok bool) {
 	form = strategy.Form{Kind: strategy.Terms, Dense: rowVars(f, w.Producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]
-	if form.Dense == 0 || f.Graph != nil && len(f.Graph.Relations()) > 0 ||
+	if form.Dense == 0 || len(f.Graph.Relations()) > 0 ||
 		!copiedInOrder(w.Consumer, t) {
 		return form, nil, false
 	}
