@@ -227,7 +227,7 @@ func runsOnGPU(f *analysis.Facts) bool {
 	found := false
 	cin.Walk(f.Stmt, func(s cin.Stmt) {
 		l, ok := s.(*cin.Forall)
-		found = found || ok && l.Unit >= cin.GPUBlock
+		found = found || ok && l.Unit.OnGPU()
 	})
 	return found
 }
