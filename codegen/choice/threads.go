@@ -373,10 +373,7 @@ const (
 // partials returns how many partial results of a dense result are worthwhile, and the reason. The
 // number depends on the known sizes, and not on the number of threads.
 func partials(f *analysis.Facts) (int64, string) {
-	size, work := 1.0, 1.0
-	for _, v := range f.Vars {
-		size *= float64(f.Problem.Sizes[v])
-	}
+	size, work := f.Places(f.Vars), 1.0
 	for _, t := range f.Problem.Tensors[1:] {
 		work = max(work, float64(t.NNZ))
 	}

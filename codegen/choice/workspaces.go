@@ -269,10 +269,7 @@ func capacity(f *analysis.Facts) strategy.Result {
 	if f.IsSparse() && !f.SharesLevels() {
 		r.Factor = capacityFactor(f)
 		r.Most = mostCapacity(f, r.Factor)
-		all := 1.0
-		for _, v := range f.Vars[:f.LastCompressed+1] {
-			all *= float64(f.Problem.Sizes[v])
-		}
+		all := f.Places(f.Vars[:f.LastCompressed+1])
 		if n := int64(min(all, 1<<40)) + 1; n <= 1<<40 && (r.Most == 0 || n < r.Most) {
 			r.Most = n // the result has no more coordinates
 		}
