@@ -7,7 +7,6 @@ import (
 	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/provenance"
-	"distaff/codegen/strategy"
 )
 
 // A loop that sums into a dense result can be divided by the range of one variable of the result.
@@ -77,7 +76,7 @@ func work(f *analysis.Facts, name string) float64 {
 func parts(f *analysis.Facts, l *cin.Forall, v string) error {
 	target := cin.Target(l)
 	switch {
-	case !analysis.IsSum(l) || !f.Assigns(l) || f.Problem.Assembly != strategy.Dense:
+	case !sumsIntoDense(f, l):
 		return fmt.Errorf(
 			"got %s, want a loop for Rows that sums into a dense result, of which each thread has "+
 				"a part",

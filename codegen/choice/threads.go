@@ -246,7 +246,7 @@ func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (cin.Cut, error) {
 		}
 	case cin.Partial:
 		switch {
-		case !analysis.IsSum(l) || !f.Assigns(l) || f.Problem.Assembly != strategy.Dense:
+		case !sumsIntoDense(f, l):
 			return c, fmt.Errorf(
 				"partial results need a loop that sums into a dense result; got %s",
 				target.Key())
@@ -266,7 +266,7 @@ func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (cin.Cut, error) {
 		switch {
 		case o.N > 0:
 			return c, fmt.Errorf("got %d chunks, want none: the loop is not divided", o.N)
-		case !analysis.IsSum(l) || !f.Assigns(l) || f.Problem.Assembly != strategy.Dense:
+		case !sumsIntoDense(f, l):
 			return c, fmt.Errorf(
 				"threads can set a result to 0 only if it is dense and the loop sums into it; "+
 					"got %s",
@@ -415,8 +415,12 @@ const minSegment = 3
 // a CSC matrix with a vector.
 func ownRows(f *analysis.Facts, l *cin.Forall) bool {
 	inner, ok := l.Body.(*cin.Forall)
-	return ok && len(f.Vars) > 0 && inner.Var == f.Vars[0] && f.Problem.Assembly == strategy.Dense &&
-		f.Assigns(l) && analysis.IsSum(l)
+	return ok && len(f.Vars) > 0 && inner.Var == f.Vars[0] && sumsIntoDense(f, l)
+}
+
+// sumsIntoDense reports whether the loop l sums into a dense result.
+func sumsIntoDense(f *analysis.Facts, l *cin.Forall) bool {
+	return analysis.IsSum(l) && f.Assigns(l) && f.Problem.Assembly == strategy.Dense
 }
 
 // longSegments reports whether the segments that the loop inside l visits have at least minSegment
