@@ -88,6 +88,15 @@ func (f *Facts) ResultName() string { return cmp.Or(f.Problem.Result, cin.Target
 // IsSparse reports whether the result has a compressed level.
 func (f *Facts) IsSparse() bool { return f.LastCompressed >= 0 }
 
+// LastDense returns the variable of the result's last level, or "" if this level is compressed or
+// the result is a scalar.
+func (f *Facts) LastDense() string {
+	if k := len(f.Vars) - 1; k > f.LastCompressed {
+		return f.Vars[k]
+	}
+	return ""
+}
+
 // SharesLevels reports whether the result has no level arrays of its own. The result then uses the
 // level arrays of an operand, or the level arrays of a union of patterns that includes an operand's
 // pattern.

@@ -35,8 +35,7 @@ func followJam(f *analysis.Facts, v *strategy.Value, o Order) error {
 		return fmt.Errorf(
 			"got tiles of %d values, want at most %d (1 leaves the loop in its place)",
 			o.N, 2*maxTile)
-	case len(f.Vars) == 0 || x != f.Vars[len(f.Vars)-1] || len(f.Vars)-1 <= f.LastCompressed ||
-		!canJam(f, f.Stmt, nil):
+	case x != f.LastDense() || !canJam(f, f.Stmt, nil):
 		return fmt.Errorf(
 			"no loop over %s can be moved inside: it must be over the result's last level, "+
 				"which must be dense in all tensors that have it, and directly around loops "+
@@ -51,11 +50,10 @@ func followJam(f *analysis.Facts, v *strategy.Value, o Order) error {
 
 // defaultJam returns the instruction for the loops that can be jammed.
 func defaultJam(f *analysis.Facts, _ *strategy.Value) []Chosen {
-	k := len(f.Vars) - 1
-	if f.Problem.Target.GPU || k < 0 || k <= f.LastCompressed || !canJam(f, f.Stmt, nil) {
+	v := f.LastDense()
+	if f.Problem.Target.GPU || v == "" || !canJam(f, f.Stmt, nil) {
 		return nil
 	}
-	v := f.Vars[k]
 	n := f.MaxTrips(v)
 	width := Widest(n)
 	if width == 0 {

@@ -83,7 +83,7 @@ func storesRows(f *analysis.Facts) error {
 		return fmt.Errorf(
 			"%s is built in memory that grows, or added to; want a result that is written once",
 			key)
-	case len(f.Vars) == 0 || len(f.Vars)-1 <= f.LastCompressed:
+	case f.LastDense() == "":
 		return fmt.Errorf(
 			"the last level of %s must be dense, because its values are stored several at a time",
 			key)

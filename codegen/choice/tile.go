@@ -93,13 +93,12 @@ const tileTerms = 1.5
 // variable along these rows, or "" if the last level of the result is not dense. pays reports
 // whether tiles are expected to be faster than rows in memory, for at least one of the statements.
 func rowTiles(f *analysis.Facts, how *strategy.Value) (v string, found []cin.Stmt, pays bool) {
-	k := len(f.Vars) - 1
-	if k < 0 || k <= f.LastCompressed {
+	if v = f.LastDense(); v == "" {
 		return "", nil, false
 	}
-	t := &tiles{facts: f, v: f.Vars[k], value: how}
+	t := &tiles{facts: f, v: v, value: how}
 	t.find(f.Stmt, false)
-	return t.v, t.found, t.pays
+	return v, t.found, t.pays
 }
 
 // paysFor reports whether summing the rows of s in tiles is worthwhile. It always is if no loop
