@@ -53,13 +53,17 @@ func (t *Tensor) LevelVars(a *cin.Access) []string {
 	return out
 }
 
-// Parents returns the number of positions in the level above the last one. It returns 1 if
-// the tensor has only one level.
-func (t *Tensor) Parents() int64 {
-	if t.Order() < 2 {
-		return 1
+// HasSegments reports whether the segments of the last level are known to have at least n entries
+// on average. If the tensor has only one level, all its entries are one segment.
+func (t *Tensor) HasSegments(n int64) bool {
+	if t.Counts == nil {
+		return false
 	}
-	return t.Counts[t.Order()-2]
+	segments := int64(1)
+	if k := t.Order() - 2; k >= 0 {
+		segments = max(t.Counts[k], 1)
+	}
+	return t.NNZ >= n*segments
 }
 
 // Problem is the input of the choices: the statement, formats, statistics and the target.

@@ -371,8 +371,7 @@ func streamed(f *analysis.Facts) (out []Chosen) {
 		gatheredLevels(f, func(b *cin.Access, u string, _ float64) {
 			lanes = lanes || b.Key() == a.Key() && u == v
 		})
-		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.Parents(), 1) &&
-			bytes >= least {
+		if !lanes && t.HasSegments(streamedSegment) && bytes >= least {
 			out = append(out, Chosen{Order: Order{Name: f.ShortName(a.Key()), N: ahead}.of(v),
 				Why: fmt.Sprintf("the entries of %s take %s, and a cache may keep %s%s",
 					a.Key(), size(bytes), size(least), why)})

@@ -121,7 +121,7 @@ func windowed(f *analysis.Facts, orders map[string]Chosen) {
 				return
 			}
 			n++
-			long = long && t.Counts != nil && t.NNZ >= windowedSegment*max(t.Parents(), 1)
+			long = long && t.HasSegments(windowedSegment)
 		})
 		if n > 1 && long {
 			orders[v] = Chosen{Order: Order{Word: Windows}.of(v), Minor: true,
