@@ -28,17 +28,18 @@ const (
 // it is lowered by strategy v and runs on the given number of threads. A workspace inside a loop on
 // threads is counted once for each thread.
 func Workspaces(p *analysis.Problem, v *strategy.Value, threads int) int64 {
+	threads = max(threads, 1)
 	f, total := analysis.NewFor(p, v.Stmt), 0.0
 	var walk func(s cin.Stmt, copies float64)
 	walk = func(s cin.Stmt, copies float64) {
 		switch s := s.(type) {
 		case *cin.Forall:
 			if s.Unit == cin.CPUThread {
-				copies = float64(max(threads, 1))
-				total += partialBytes(f, v.Of(s).Cut, int64(max(threads, 1)))
+				copies = float64(threads)
+				total += partialBytes(f, v.Of(s).Cut, int64(threads))
 			}
 			if x := v.Of(s).Long; x.How == strategy.Precomputed {
-				stretches := float64(max(threads, 1)) * float64(max(v.PerThread, 1))
+				stretches := float64(threads) * float64(max(v.PerThread, 1))
 				total += longRowsBytes(f, s.Body, x, stretches)
 			}
 			if c := v.Of(s).Cut; c.How == cin.Rows && threads > 1 {
@@ -55,7 +56,7 @@ func Workspaces(p *analysis.Problem, v *strategy.Value, threads int) int64 {
 			}
 		case *cin.Where:
 			if t := cin.Target(s.Producer); len(t.Vars) > 0 {
-				total += copies * spaceBytes(f, v, t, s.Producer, float64(max(threads, 1)))
+				total += copies * spaceBytes(f, v, t, s.Producer, float64(threads))
 			}
 			walk(s.Producer, copies)
 			walk(s.Consumer, copies)
