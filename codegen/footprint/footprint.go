@@ -279,7 +279,7 @@ func formBytes(f *analysis.Facts, t *cin.Access, form strategy.Form, n float64) 
 	several := len(t.Vars) > 1
 	rows, copied := 0.0, 0.0
 	if several && form.Rows {
-		rows = arrayBytes((f.Places(t.Vars[:len(t.Vars)-1]) + 1) * posBytes)
+		rows = rowsBytes(f, t.Vars)
 	}
 	if several { // the entries are copied out in order
 		copied = growingBytes(n, keys+value)
@@ -318,7 +318,7 @@ func tableBytes(f *analysis.Facts, t *cin.Access, form strategy.Form, n float64)
 	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.Problem.Compute.Size()), 0.0
 	each := max(f.Places(t.Vars[len(keys):]), 1)
 	if n = math.Ceil(n / each); form.Rows {
-		rows = arrayBytes((f.Places(keys[:len(keys)-1]) + 1) * posBytes)
+		rows = rowsBytes(f, keys)
 	}
 	if form.Of != "" {
 		n = max(n, float64(f.Tensor(form.Of).NNZ)+1)
@@ -330,6 +330,12 @@ func tableBytes(f *analysis.Facts, t *cin.Access, form strategy.Form, n float64)
 	slots := 2*max(2*n, firstSlots) + 1
 	return growingBytes(n, float64(16*len(keys))+2*posBytes) + values +
 		arrayBytes(slots*posBytes) + arrayBytes(2*n*tupleBytes) + rows
+}
+
+// rowsBytes returns the memory of the positions of rows along the last of keys, for a workspace
+// whose form has Rows.
+func rowsBytes(f *analysis.Facts, keys []string) float64 {
+	return arrayBytes((f.Places(keys[:len(keys)-1]) + 1) * posBytes)
 }
 
 // arrayBytes returns the memory that an array of the given size occupies.
@@ -415,7 +421,7 @@ const mostCounted = 8
 func termRowsBytes(f *analysis.Facts, t *cin.Access, form strategy.Form, n float64) float64 {
 	keys, rows := t.Vars[:len(t.Vars)-form.Dense], 0.0
 	if form.Rows {
-		rows = arrayBytes((f.Places(keys[:len(keys)-1]) + 1) * posBytes)
+		rows = rowsBytes(f, keys)
 	}
 	kept := 0.0 // a value or the coordinates of each operand
 	for _, x := range f.Problem.Tensors[1:] {
