@@ -1,0 +1,122 @@
+package gpu_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/diag"
+	"distaff/codegen/gpu"
+	"distaff/codegen/notation"
+	"distaff/io/tensor"
+)
+
+// shape returns the shape of a statement with 64 coordinates of each variable. formats has the
+// levels of each tensor by its name, and taken lists names that are in use.
+func shape(t *testing.T, stmt string, formats map[string]string, taken ...string) *gpu.Shape {
+	t.Helper()
+	body, err := cin.Parse(stmt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed := map[string]tensor.Format{}
+	for name, levels := range formats {
+		if parsed[name], err = notation.ParseFormat(levels); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target := cin.Target(body)
+	used := map[string]bool{}
+	for _, name := range taken {
+		used[name] = true
+	}
+	return &gpu.Shape{Body: body, Vars: target.Vars, Result: parsed[target.Name],
+		Format: func(name string) (tensor.Format, bool) {
+			f, ok := parsed[name]
+			return f, ok && name != target.Name
+		},
+		Size:    func(string) int64 { return 64 },
+		Entries: func(string) int64 { return 1000 },
+		Taken:   func() map[string]bool { return maps.Clone(used) }}
+}
+
+// TestForms checks commands of the best form of a statement.
+func TestForms(t *testing.T) {
+	vector := map[string]string{"y": "d", "B": "ds", "x": "d"}
+	for _, c := range []struct {
+		stmt    string
+		formats map[string]string
+		taken   []string
+		want    string
+	}{
+		{"forall(i, forall(j, y(i) += B(i,j) * x(j)))", vector, nil,
+			"fuse(i,j,f) pos(f,fpos,B(i,j)) split(fpos,block,tile,2048) " +
+				"parallelize(tile,GPUThread,Atomics,Rows)"},
+		{"forall(i, forall(j, y(i) += B(i,j) * x(j)))", vector, []string{"f", "tile"},
+			"fuse(i,j,f_) pos(f_,f_pos,B(i,j)) split(f_pos,block,tile_,2048)"},
+		{"forall(i, forall(j, forall(k, Y(i,k) += B(i,j) * X(j,k))))",
+			map[string]string{"Y": "dd", "B": "ds", "X": "dd"}, nil,
+			"split(fpos,block,fpos1,512) split(fpos1,warp,nz,32) " +
+				"bound(dense_val_unbounded,dense_val,2,MaxExact) parallelize(thread,GPUThread,Atomics)"},
+		{"forall(i, forall(j, y(i) += B(i,j) + x(j)))", vector, nil,
+			"split(i,block,block_row,256) pos(j,jpos,B(i,j)) " +
+				"parallelize(thread,GPUThread,ParallelReduction)"},
+		{"forall(i, y(i) = x(i) + z(i))", map[string]string{"y": "d", "x": "d", "z": "d"}, nil,
+			"split(i,block,thread,256) parallelize(block,GPUBlock,NoRaces) " +
+				"parallelize(thread,GPUThread,NoRaces)"},
+		{"forall(i, a += x(i) * z(i))", map[string]string{"a": "", "x": "d", "z": "d"}, nil,
+			"parallelize(block,GPUBlock,Atomics) parallelize(thread,GPUThread,ParallelReduction)"},
+	} {
+		got := shape(t, c.stmt, c.formats, c.taken...).Forms()[0].Commands()
+		for _, want := range strings.Fields(c.want) {
+			if !slices.Contains(got, want) {
+				t.Errorf("%s: got %s, want %s", c.stmt, strings.Join(got, " "), want)
+			}
+		}
+	}
+}
+
+// TestChoose checks which form is chosen, and the errors if none is.
+func TestChoose(t *testing.T) {
+	var asked [][]string
+	made := func(commands []string) (*gpu.Shape, error) {
+		asked = append(asked, commands)
+		return shape(t, "forall(i, forall(j, y(i) += B(i,j) * x(j)))",
+			map[string]string{"y": "d", "B": "ds", "x": "d"}), nil
+	}
+	var tried [][]string
+	second, err := gpu.Choose("y", made, func(f gpu.Form) error {
+		if tried = append(tried, f.Commands()); len(tried) < 2 {
+			return errors.New("too early")
+		}
+		return nil
+	})
+	if err != nil || len(tried) != 2 || !slices.Equal(second.Commands(), tried[1]) {
+		t.Errorf("got %v after %d forms, want the second: %v", second, len(tried), err)
+	}
+	if len(asked) != 2 || !slices.Equal(asked[1], []string{"temporaries(y)"}) {
+		t.Errorf("shapes after the commands %v, want none and temporaries(y)", asked)
+	}
+	tried = nil
+	_, err = gpu.Choose("y", made, func(f gpu.Form) error {
+		if slices.ContainsFunc(tried, func(g []string) bool { return slices.Equal(f.Commands(), g) }) {
+			t.Errorf("the form %v was tried twice", f.Commands())
+		}
+		tried = append(tried, f.Commands())
+		return &diag.Error{Code: diag.ScheduleRefused, Msg: "form refused"}
+	})
+	var e *diag.Error
+	if !errors.As(err, &e) || e.Code != diag.ScheduleRefused ||
+		!strings.Contains(e.Msg, "form refused") {
+		t.Errorf("no form: got the error %v", err)
+	}
+	nest := &diag.Error{Code: diag.NetworkRefused, Msg: "nest"}
+	n := 0
+	_, err = gpu.Choose("y", made, func(gpu.Form) error { n++; return nest })
+	if err != error(nest) || n != 1 {
+		t.Errorf("a refused network: got the error %v after %d forms", err, n)
+	}
+}
