@@ -278,9 +278,9 @@ func (x *Forecast) peakMemory(cost *exec.Cost) []int64 {
 		kept[rank] += own[rank]
 	}
 	f := x.store()
-	storing := x.storingMemory(f, kept)
+	storing := x.storingMemory(f, x.Result(), kept)
 	if !x.p.Whole {
-		if !x.isWritten() {
+		if !x.isWritten(x.Result()) {
 			for rank, bytes := range f.SummaryCost() {
 				storing[rank] = max(storing[rank], bytes)
 			}

@@ -26,10 +26,10 @@ func (x *Forecast) store() *store.Forecast {
 	return f
 }
 
-// isWritten reports whether the result is written to a file.
-func (x *Forecast) isWritten() bool {
+// isWritten reports whether a tensor is written to a file.
+func (x *Forecast) isWritten(name string) bool {
 	return slices.ContainsFunc(x.want.Outputs,
-		func(o output.Output) bool { return o.Tensor == x.k.Problem.Norm.LHS.Name })
+		func(o output.Output) bool { return o.Tensor == name })
 }
 
 // wholeOperands returns the memory that rank 0 needs for whole operands. It gathers operands for
@@ -37,9 +37,7 @@ func (x *Forecast) isWritten() bool {
 func (x *Forecast) wholeOperands() (bytes int64) {
 	seen, most := map[string]bool{}, int64(0)
 	for n, o := range x.k.Problem.Operands {
-		written := o.Tensor != x.Result() &&
-			slices.ContainsFunc(x.want.Outputs,
-				func(out output.Output) bool { return out.Tensor == o.Tensor })
+		written := o.Tensor != x.Result() && x.isWritten(o.Tensor)
 		if seen[o.Tensor] || !x.want.Check && !written {
 			continue
 		}
@@ -61,26 +59,21 @@ func (x *Forecast) wholeOperands() (bytes int64) {
 // writingMemory returns the largest number of bytes that rank 0 needs to write a tensor to one of
 // its output files. name is the name of the tensor. s describes the tensor when rank 0 holds all of
 // its entries.
-func (x *Forecast) writingMemory(s *estimate.Tensor, name string) (most int64) {
+func (x *Forecast) writingMemory(s *estimate.Tensor, name string) int64 {
 	f := &store.Forecast{Blocks: store.Blocks{Layout: s.Layout,
 		Owners: []int{0}},
 		BlockFormat: s.Layout.Format, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit,
 		Threads: x.k.Reader.Env.Config().Threads}
-	for _, o := range x.want.Outputs {
-		if o.Tensor == name {
-			most = max(most, f.Cost(o.File, []int64{0})[0])
-		}
-	}
-	return most
+	return x.storingMemory(f, name, []int64{0})[0]
 }
 
-// storingMemory returns the memory, in bytes, that each rank needs to write the result, in addition
-// to its blocks. used[r] is the memory of the blocks of rank r. The more memory they use, the less
-// is left for buffers.
-func (x *Forecast) storingMemory(f *store.Forecast, used []int64) []int64 {
-	most := make([]int64, x.p.Ranks)
+// storingMemory returns the memory, in bytes, that each rank needs to write a tensor to its output
+// files, in addition to its blocks. f describes the tensor, and name is its name. used[r] is the
+// memory of the blocks of rank r. The more memory they use, the less is left for buffers.
+func (x *Forecast) storingMemory(f *store.Forecast, name string, used []int64) []int64 {
+	most := make([]int64, f.Ranks)
 	for _, o := range x.want.Outputs {
-		if o.Tensor != x.k.Problem.Norm.LHS.Name {
+		if o.Tensor != name {
 			continue
 		}
 		for rank, n := range f.Cost(o.File, used) {
