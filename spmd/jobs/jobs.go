@@ -488,12 +488,14 @@ func (r *execution) repeat(t *jobfile.Repeat) error {
 		return nil
 	}
 	msg := fmt.Sprintf("%s: %s is still false after %s", r.names.where(t), t.Until, passes(t.N))
-	for k, name := range t.Until.Scalars() {
+	sep := "; "
+	for _, name := range t.Until.Scalars() {
 		value, err := r.p.Value(name)
 		if err != nil {
 			return err
 		}
-		msg += fmt.Sprintf("%s%s is %s", [2]string{"; ", ", "}[min(k, 1)], name, value.Text())
+		msg += sep + name + " is " + value.Text()
+		sep = ", "
 	}
 	if t.Fail {
 		return &Ended{msg}
