@@ -81,9 +81,4 @@ func (w *Work) end(s *leaf, blocks ...*tcs.Tensor) {
 }
 
 // levelBytes returns the bytes of a tensor's level arrays.
-func levelBytes(t *tcs.Tensor) (n int64) {
-	for _, l := range t.Levels {
-		n += l.Pos.Len*int64(l.Pos.Width) + l.Crd.Len*int64(l.Crd.Width)
-	}
-	return n
-}
+func levelBytes(t *tcs.Tensor) int64 { return t.Bytes() - t.Vals.Len*int64(t.Vals.Width) }
