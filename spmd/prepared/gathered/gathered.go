@@ -6,12 +6,12 @@ import (
 	"iter"
 	"math"
 	"math/bits"
-	"regexp"
 	"slices"
 
 	"distaff/codegen"
 	"distaff/codegen/cin"
 	"distaff/codegen/notation"
+	"distaff/codegen/schedule"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"distaff/spmd/exec"
@@ -200,12 +200,13 @@ func (q *Query) hasWorkspaceOver(v string) bool {
 // not run in the order of coordinates: such loops count through the coordinates and look operands
 // up.
 func (q *Query) mayVisitUnstored() bool {
-	commands, _ := q.Problem.LeafSchedule()
-	has := func(names string) bool {
-		is := regexp.MustCompile(`\b(` + names + `)\s*\(`)
-		return slices.ContainsFunc(commands, is.MatchString)
+	list, _ := q.Problem.LeafSchedule()
+	commands, _ := schedule.Parse(list) // compiling a leaf reports the error
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(commands,
+			func(c *schedule.Command) bool { return slices.Contains(names, c.Name) })
 	}
-	return has("precompute") || has("split|divide") && has("fuse|reorder") ||
+	return has("precompute") || has("split", "divide") && has("fuse", "reorder") ||
 		has("fuse") && has("reorder")
 }
 
