@@ -63,9 +63,9 @@ func values(f cli.Flag) []string {
 	return out
 }
 
-// askWords is the argument with which a completion script asks for completions. The script adds it
-// after the incomplete word, and the program prints the completions of this word. Package cli
-// defines the argument.
+// askWords is the argument that asks for completions. A completion script passes it. The script
+// adds askWords after the incomplete word, and the program prints the completions of this word.
+// Package cli defines the argument.
 var askWords = "--" + cli.BashCompletionFlag.Names()[0]
 
 // complete prints the completions of the last typed word. Each line has a completion, a tab and
@@ -128,11 +128,11 @@ func complete(typed []string, w io.Writer) error {
 }
 
 // shells maps the name of each shell to its completion script. The script runs the typed command
-// with the additional argument askWords, and gets the completions. The text ASK in the script
-// stands for this argument. If there are no completions, the script completes the name of a file.
-// Bash splits the typed word at each = and : (COMP_WORDBREAKS), and a completion replaces only the
-// part after the last of these characters. The script for bash therefore removes the earlier parts
-// of the word from the completions.
+// with the additional argument askWords, and gets the completions. The text ASK in the script is
+// replaced by this argument. Without completions, the script completes the name of a file. Bash
+// splits the typed word at each = and : (COMP_WORDBREAKS), and a completion replaces only the part
+// after the last of these characters. The script for bash therefore removes the earlier parts of
+// the word from the completions.
 var shells = map[string]string{
 	"bash": `_distaff() {
     local line=${COMP_LINE:0:COMP_POINT} breaks=${COMP_WORDBREAKS//[^=:]/} words word file kept= k

@@ -54,7 +54,7 @@ func defaultTile(f *analysis.Facts, v *strategy.Value) []Chosen {
 }
 
 // maxTile is the largest number of values of a row that the default schedule sums in registers at a
-// time. A command may ask for twice as many.
+// time. A command may ask for at most 2*maxTile values.
 const maxTile = 32
 
 // maxTiles is the largest number of tiles in a row by default. Longer rows are summed in memory,
@@ -109,7 +109,7 @@ func (t *tiles) paysFor(s cin.Stmt) bool {
 	return !again || t.termsPerVisit(s) >= tileTerms
 }
 
-// termsPerVisit returns the average number of values that one run of s sums into an entry of a row.
+// termsPerVisit returns the average number of values summed by one run of s into an entry of a row.
 // It estimates the number from each operand: the average number of entries below one position of
 // the levels whose variables are bound by loops around s. It returns the largest estimate. It
 // returns infinity if an operand's counts are unknown, or if all operands are dense.

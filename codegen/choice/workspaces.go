@@ -66,7 +66,7 @@ const (
 )
 
 // mayUseMarks reports whether workspace t, which w makes, is allowed to have the kind Marks: each
-// place has a mark that says whether it is used, and there is no list of the used places.
+// place has a mark, which is set if the place is used, and the used places are not listed.
 func mayUseMarks(f *analysis.Facts, t *cin.Access, w *cin.Where) bool {
 	x, ok := f.Problem.Intermediates[t.Name]
 	return ok && x.Uses <= 1 && FillsMarks(x, f.Places(t.Vars)) &&
@@ -156,7 +156,7 @@ const tableRow = 8
 
 // allTermsOf returns the name of an operand with this property: each value that producer adds to
 // workspace t comes from an entry of the operand, and no entry gives more than one value. It
-// returns "" if there is no such operand.
+// returns "" if the statement lacks such an operand.
 func allTermsOf(f *analysis.Facts, producer cin.Stmt, t *cin.Access) string {
 	if of := f.KeysFrom(producer, t, t.Vars); of != nil {
 		return of.Name

@@ -16,7 +16,7 @@
 // by atomic stores, or both accesses are in ordered sections. A Parallel loop inside a Parallel
 // loop is serial. In a loop with an ordered section, each iteration is divided into three parts:
 // before the section, the section, and after it. The parts of different iterations run in a random
-// order in which the ordered sections keep theirs.
+// order, but the ordered sections run in the order of the iterations.
 //
 // The blocks of a Launch run one after another, in shuffled order. The threads of a block run in
 // shuffled order too, each until its next Barrier or Shuffle. If a thread waits at one statement
@@ -53,8 +53,8 @@ import (
 )
 
 // Array is memory that the caller gives to a leaf or receives from it. Data is a []bool, []int32,
-// []int64, []float32, []float64, []complex64 or []complex128, or nil if there is no memory. Data[0]
-// is element First of the whole array. If Fresh is set, the contents are undefined on entry.
+// []int64, []float32, []float64, []complex64 or []complex128, or nil without memory. Data[0] is
+// element First of the whole array. If Fresh is set, the contents are undefined on entry.
 type Array struct {
 	Data  any
 	First int64
@@ -306,7 +306,7 @@ func (p *Program) bind(fr *frame, args []Arg, bounds [][2]int64, threads int) {
 }
 
 // checkAliases ends the run if two array parameters are the same memory and the leaf stores to one
-// of them, because generated code declares its arrays restrict.
+// of the two, because generated code declares its arrays restrict.
 func (p *Program) checkAliases(fr *frame) {
 	seen := map[any]int{}
 	for _, q := range p.params {
