@@ -99,8 +99,8 @@ func ExampleCOO() {
 	}
 	fmt.Println(t.Format().String(), t.Header.Type)
 	// Output:
-	// COO: entry 2 (1, 0) comes after entry 1 (1, 1): entries must be sorted by coords[0], then
-	// coords[1] uq float32
+	// COO: entry 2 (1, 0) comes after entry 1 (1, 1): entries must be sorted by coords[0], then coords[1]
+	// uq float32
 }
 
 // A tensor of three modes as a tree: two coordinates of mode 0, which have two and one
