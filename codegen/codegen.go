@@ -64,10 +64,10 @@ type Statement struct {
 	Normal *notation.Normal
 	// Names gives the user's name of a tensor that has another name in Normal.
 	Names map[string]string
-	// Elsewhere lists the variables and tensors, by the user's names, that occur only in terms of
-	// the statement that Normal lacks. A command that names one of them is for those terms and is
-	// left out.
-	Elsewhere []string
+	// InOtherTerms lists the variables and tensors, by the user's names, that occur only in terms
+	// of the statement that Normal lacks. A command that names one of them is for those terms and
+	// is left out.
+	InOtherTerms []string
 	// ComputeType is the type that the statement computes in. If it is tensor.None, Compile derives
 	// the type from the operands (notation.InferTypes).
 	ComputeType tensor.Type
@@ -242,9 +242,9 @@ type Unit struct {
 	Lattices string
 	// Times has the duration of each pass, in the order of the passes.
 	Times []PassTime
-	// Hasty says that all calls of the leaf together are expected to take less time than an
+	// ShortLived says that all calls of the leaf together are expected to take less time than an
 	// optimizing compilation of its code. Compile leaves it false; the caller may set it.
-	Hasty bool
+	ShortLived bool
 
 	// Workload counts the operations of a call, and describes how it accesses memory.
 	Workload workload.Leaf

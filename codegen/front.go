@@ -129,7 +129,7 @@ func (c *compilation) layouts() error {
 // parsed returns the request's scheduling commands that apply to the request's terms.
 func (c *compilation) parsed() ([]*schedule.Command, error) {
 	list, err := schedule.Parse(c.request.Ask.Schedule)
-	return schedule.Part(list, c.request.Statement.Elsewhere), err
+	return schedule.Part(list, c.request.Statement.InOtherTerms), err
 }
 
 // operands makes the leaf's arguments: the result, and one argument for each format of each tensor.

@@ -24,7 +24,7 @@ func chooseGPU(r Request) (*gpuDefault, error) {
 	if r.Ask.FixedPattern {
 		return nil, gpu.NoDefault("values alone are computed on a CPU")
 	}
-	if _, _, err := (&contract.Problem{Network: r.Ask.Network, GPU: true}).Way(); err != nil {
+	if _, _, err := (&contract.Problem{Network: r.Ask.Network, GPU: true}).Method(); err != nil {
 		return nil, err
 	}
 	g := &gpuDefault{}

@@ -48,7 +48,7 @@ func (c *compilation) lower() error {
 	case err == nil:
 		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices
 		u.Workload = workload.Leaf{Stmt: u.CIN, Vars: u.Vars, Operands: c.ops,
-			Matrices: c.strategy.Matrices(u.CIN), Kept: c.strategy.Kept(u.CIN),
+			Matrices: c.strategy.Matrices(u.CIN), Kept: c.strategy.RegisterSums(u.CIN),
 			Spaces: c.strategy.Spaces, Windowed: c.lowered.Windowed,
 			Joined: assembly == strategy.Append && c.planned.Format.TrailingDense() > 0 &&
 				cin.Threaded(u.CIN)}
@@ -69,7 +69,7 @@ func (c *compilation) lower() error {
 		return &diag.Error{Code: schedule.Refused,
 			Msg: "--target=" + c.request.Target.Kind.String() + ": " + no.Why}
 	}
-	return schedule.Blame(c.commands, u.CIN, no.Var, no.Why)
+	return schedule.RefusalOf(c.commands, u.CIN, no.Var, no.Why)
 }
 
 // vectorize runs innermost loops in vector lanes, on a CPU.
@@ -101,7 +101,7 @@ func (c *compilation) launch() error {
 	if !errors.As(err, &no) || len(c.commands) == 0 {
 		return err
 	}
-	return schedule.Blame(c.commands, c.unit.CIN, no.Loop, no.Error())
+	return schedule.RefusalOf(c.commands, c.unit.CIN, no.Loop, no.Error())
 }
 
 func set(list []string) map[string]bool {

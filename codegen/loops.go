@@ -30,7 +30,7 @@ func (c *compilation) terms() error {
 // are computed separately.
 func (c *compilation) contract() error {
 	for k, x := range c.contractions.Terms {
-		if x != nil && !x.Plan.Whole() {
+		if x != nil && !x.Plan.IsSingleNest() {
 			c.nest.Contract(k, x.Plan, x.Factors, c.stmt.normal.Vars)
 		}
 	}

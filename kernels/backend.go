@@ -179,7 +179,7 @@ func (c *C) Keeps() bool { return c.builder.Keeps() }
 // have the same text, and so share a leaf.
 func source(u *codegen.Unit) cc.Source {
 	return cc.Source{Text: emitc.Unnamed(u.Func), Label: u.Request.Statement.Stmt.String(),
-		Tensors: Tensors(u), Hasty: u.Hasty}
+		Tensors: Tensors(u), ShortLived: u.ShortLived}
 }
 
 // Tensors describes the tensors of a unit's statement, the result first, with the formats and types

@@ -54,7 +54,7 @@ func TestPlacedInHost(t *testing.T) {
 		for _, memory := range []string{"", " in device", " in host"} {
 			var lock sync.Mutex // ranks make theirs at once
 			var gpus []*cuda.Backend
-			restore := target.StandIn(func(target.Config) (kernels.Backend, error) {
+			restore := target.ReplaceCUDA(func(target.Config) (kernels.Backend, error) {
 				b, err := cuda.Emulated(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache})
 				lock.Lock()
 				defer lock.Unlock()
@@ -133,7 +133,7 @@ func TestCachedForGPU(t *testing.T) {
 		Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:300:int"),
 			"x": spmd.Generated("dense:int")},
 		Options: spmd.Options{Ranks: 1, Threads: 1, Target: spmd.CUDA}}
-	t.Cleanup(target.StandIn(func(target.Config) (kernels.Backend, error) {
+	t.Cleanup(target.ReplaceCUDA(func(target.Config) (kernels.Backend, error) {
 		return cuda.Emulated(cc.Config{Path: path, Tmp: tmp, Cache: cache})
 	}))
 	u, err := j.Compile(t.Context(), "")
@@ -156,7 +156,7 @@ func TestNoRoomOnGPU(t *testing.T) {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
 	}
 	tmp, cache := t.TempDir(), t.TempDir()
-	t.Cleanup(target.StandIn(func(target.Config) (kernels.Backend, error) {
+	t.Cleanup(target.ReplaceCUDA(func(target.Config) (kernels.Backend, error) {
 		return cuda.EmulatedOf(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache}, 1<<20)
 	}))
 	job := func(format, generated string, ranks int) error {

@@ -70,7 +70,7 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	options.Note = placedNotes
 	err := options.start(ctx, j.description(), func(p *Program) error {
 		rep, err := jobs.Run(p, j.File, o)
-		var e *jobs.Ended
+		var e *jobs.NoOutputError
 		agreed := errors.As(err, &e)
 		switch {
 		case p.Rank() == 0:

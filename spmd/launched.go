@@ -27,7 +27,7 @@ type OtherRank = launch.OtherRank
 // the returned error.
 func EndLaunched(ctx context.Context, err error, report func(error)) error {
 	l, ok, _ := launch.Launched()
-	var unmet *launch.Unmet
+	var unmet *launch.OpenError
 	if err == nil || !ok || mpi.Opened() && !errors.As(err, &unmet) {
 		return err
 	}

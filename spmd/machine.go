@@ -23,7 +23,7 @@ const GatheredRow = tune.RowBytes
 
 // MeasuredMachine returns the model of this machine from the cache, or nil if the machine was not
 // measured. The error says why a model in the cache cannot be used.
-func MeasuredMachine() (*Machine, error) { return tuned.Kept() }
+func MeasuredMachine() (*Machine, error) { return tuned.MachineModel() }
 
 // MeasureMachine measures this machine and the messages between ranks of one process, in about 3
 // seconds, and stores the model in the cache. Nothing else should run on the machine meanwhile.

@@ -27,7 +27,7 @@ func emulatedGPUs(t *testing.T) *gpus {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
 	}
 	g, tmp, cache := &gpus{}, t.TempDir(), t.TempDir()
-	t.Cleanup(target.StandIn(func(target.Config) (kernels.Backend, error) {
+	t.Cleanup(target.ReplaceCUDA(func(target.Config) (kernels.Backend, error) {
 		b, err := cuda.Emulated(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache})
 		if err != nil {
 			return nil, err

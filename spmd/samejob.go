@@ -23,7 +23,7 @@ func (j *Job) description() launch.Description {
 	t.AddSwitch("a result to compute into", j.FixedPattern != nil)
 	j.Options.describe(&t)
 	if list, err := schedule.Parse(j.Schedule); err == nil {
-		t.Add("the C of -s", j.userCode().Told(list)...)
+		t.Add("the C of -s", j.userCode().CommandTexts(list)...)
 	}
 	return t
 }
@@ -41,7 +41,7 @@ func (j *FileJob) description() launch.Description {
 	j.inFolder().describe(&t)
 	var code []string
 	j.checkCode(func(list []*schedule.Command) error {
-		code = append(code, j.inFolder().userCode().Told(list)...)
+		code = append(code, j.inFolder().userCode().CommandTexts(list)...)
 		return nil
 	})
 	t.Add("the C of the file's schedules", code...)

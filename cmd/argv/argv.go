@@ -262,7 +262,7 @@ func Choice(x *cli.Context, flag string, words ...string) (string, error) {
 	if n := synonyms[lower]; slices.Contains(words, n) {
 		near = "; did you mean " + n + "?"
 	} else {
-		near = diag.Meant(lower, words)
+		near = diag.DidYouMean(lower, words)
 	}
 	return "", Errorf("--%s=%s: got %q, want %s%s", flag, v, v, strings.Join(words, ", "), near)
 }

@@ -88,7 +88,7 @@ func compile(x *invocation) (err error) {
 	pass, after := strings.CutPrefix(stage, "after:")
 	if passes := codegen.PassNames(); after && !slices.Contains(passes, pass) {
 		return argv.Errorf("--emit=%s: got an unknown pass, want one of %s%s", stage,
-			strings.Join(passes, ", "), diag.Meant(pass, passes))
+			strings.Join(passes, ", "), diag.DidYouMean(pass, passes))
 	}
 	if !after {
 		if stage, err = x.choice("emit", "cin", "provenance", "lattice", "schedule", "network",

@@ -326,7 +326,7 @@ func TestPrograms(t *testing.T) {
 	}
 	// With -trimpath, Go's cache keeps the compiled packages of Distaff for every folder.
 	env := append(cleanEnv(t), fetched(t)...)
-	python, noPython := pythontest.Look("import numpy, scipy.sparse")
+	python, noPython := pythontest.FindPython("import numpy, scipy.sparse")
 	if noPython == nil {
 		env = append(env, "PATH="+asPython3(t, python)+":"+os.Getenv("PATH"))
 	}

@@ -51,8 +51,8 @@ func (f *fileInfo) survey(s *coo.Survey) {
 	}
 }
 
-// matrix sets f.Matrix from s, which coo.Look has found in the entries of stream. If the matrix is
-// square and has at most comparedMost entries, it reads stream a second time and compares the
+// matrix sets f.Matrix from s, which coo.SurveyOf has found in the entries of stream. If the matrix
+// is square and has at most comparedMost entries, it reads stream a second time and compares the
 // matrix with its transpose.
 func (f *fileInfo) matrix(s *coo.Survey, stream coo.Stream, cfg coo.Config) error {
 	if s.Matrix == nil {
@@ -99,7 +99,7 @@ func (f *fileInfo) without(what, why string) {
 // two modes, the structure of the matrix.
 func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	all := coo.FromTensor(t, coo.KeepAll)
-	s, err := coo.Look(all)
+	s, err := coo.SurveyOf(all)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	if last := t.Levels[len(t.Levels)-1]; last.Form() == tensor.Full {
 		// Zeros that only fill a dense level are not entries of the matrix.
 		all = coo.FromTensor(t, coo.DropFill)
-		if s, err = coo.Look(all); err != nil {
+		if s, err = coo.SurveyOf(all); err != nil {
 			return err
 		}
 	}

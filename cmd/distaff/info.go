@@ -208,14 +208,14 @@ func (f *fileInfo) fromStream(path string, opt coo.Options, bar *front.Progress)
 	}
 	defer s.Close()
 	defer bar.Watch(path, s)()
-	survey, err := coo.Look(s)
+	survey, err := coo.SurveyOf(s)
 	if err != nil {
 		return err
 	}
 	f.Sizes, f.Type, f.Levels, f.Entries = survey.Dims, s.Type().String(),
 		convert.Formatted(s).String(), survey.Entries
 	f.Sorted, f.Reversed = &survey.Sorted, survey.Reversed && !survey.Sorted
-	if d, ok := s.(coo.Densed); ok {
+	if d, ok := s.(coo.DenseReporter); ok {
 		f.Dense = d.Dense()
 	}
 	f.survey(survey)

@@ -52,7 +52,7 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 	}
 	tell.line("", "", "%s multiply-adds/s of float64, %s of float32",
 		pair(m, m.MultiplyAdds64, countText), pair(m, m.MultiplyAdds32, countText))
-	tell.line("", "", "memory that is written first: %s/s", pair(m, m.Touched, bytesText))
+	tell.line("", "", "memory that is written first: %s/s", pair(m, m.FirstTouch, bytesText))
 	regions := ""
 	if m.Threads > 1 {
 		regions = ", a parallel region " + timeText(m.Region)

@@ -67,7 +67,7 @@ func TestDoctorTune(t *testing.T) {
 		t.Fatalf("got %+v", measured)
 	}
 	figures := []float64{measured.Call, measured.Atomic.One, measured.Atomic.All,
-		measured.Touched.One, measured.Touched.All, measured.MultiplyAdds64.One,
+		measured.FirstTouch.One, measured.FirstTouch.All, measured.MultiplyAdds64.One,
 		measured.MultiplyAdds32.All}
 	for _, l := range measured.Levels {
 		figures = append(figures, l.Read.One, l.Read.All, l.Write.One, l.Write.All, l.Dependent)

@@ -98,7 +98,7 @@ func tensorNotes(p *spmd.Planned, x spmd.PlannedTensor) (notes []string) {
 		broadcast = "broadcast to all ranks"
 	}
 	from := strings.TrimSpace(x.Source + " " + broadcast)
-	for _, s := range []string{from, planview.Lies(p, x)} {
+	for _, s := range []string{from, planview.WherePlaced(p, x)} {
 		if s != "" {
 			notes = append(notes, s)
 		}

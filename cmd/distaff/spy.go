@@ -98,14 +98,14 @@ func spyAction(x *invocation) error {
 		return err
 	}
 	page := spy.Page{Columns: front.Columns(x.stdout), Unicode: front.Unicode()}
-	longest, most := page.Longest(len(views)), page.Most()
+	longest, most := page.Longest(len(views)), page.MaxBins()
 	var f *outfile.File
 	if out != "" {
 		if f, err = convert.Create(out); err != nil {
 			return err
 		}
 		defer f.Abort()
-		most = spy.DrawnLongest(len(views))
+		most = spy.BinsOnLongerSide(len(views))
 		longest = func([2]int64) int { return most }
 	}
 	stop := bar.Watch(path, s)

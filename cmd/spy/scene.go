@@ -29,9 +29,9 @@ const (
 	maxClasses  = 9 // largest number of classes of counts
 )
 
-// DrawnLongest returns the largest number of bins on the longer side of a view, for a drawing with
-// the given number of views.
-func DrawnLongest(views int) int {
+// BinsOnLongerSide returns the largest number of bins on the longer side of a view, for a drawing
+// with the given number of views.
+func BinsOnLongerSide(views int) int {
 	return max(minSide, min(maxSide, int(allSides/math.Sqrt(float64(max(views, 1))))))
 }
 
@@ -45,7 +45,7 @@ func (p *Picture) PNG(w io.Writer) error { return p.scene().PNG(w) }
 func (p *Picture) scene() *picture.Picture {
 	s := &scene{Picture: picture.Picture{Title: p.Name, About: p.summary()}}
 	columns := int(math.Ceil(math.Sqrt(float64(len(p.Grids)))))
-	longest := DrawnLongest(len(p.Grids))
+	longest := BinsOnLongerSide(len(p.Grids))
 	wide := make([]float64, columns)
 	for k, g := range p.Grids {
 		w, _ := new(scene).view(g, longest, 0, 0)

@@ -37,8 +37,8 @@ func (p Page) Longest(views int) func(size [2]int64) int {
 	}
 }
 
-// Most returns the largest number that a function from Longest can return.
-func (p Page) Most() int { return dotsAcross * maxAcross }
+// MaxBins returns the largest number that a function from Longest can return.
+func (p Page) MaxBins() int { return dotsAcross * maxAcross }
 
 // margin returns the width of the column of coordinates to the left of a grid.
 func margin(size int64) int { return len(fmt.Sprint(size)) }

@@ -41,7 +41,7 @@ type Facts struct {
 
 // New returns the facts of a problem.
 func New(p *Problem) *Facts {
-	return NewFor(p, cin.Standing(p.Stmt, cin.Relations(p.Stmt)))
+	return NewFor(p, cin.WithConsumerVars(p.Stmt, cin.Relations(p.Stmt)))
 }
 
 // NewFor returns the facts of problem p as New does, but with stmt as Facts.Stmt. Graph and Body

@@ -42,7 +42,7 @@ var Assemble = &Choice{
 		return []Chosen{{Order: Order{Name: f.ResultName(), Word: "Append"},
 			Why: "one pass: its arrays grow, and chunks of it are joined"}}
 	},
-	Decides: func(*analysis.Facts, Order) string { return "" },
+	DecisionKey: func(*analysis.Facts, Order) string { return "" },
 }
 
 // Inserts reports whether an instruction of Assemble asks for two passes.

@@ -24,8 +24,8 @@ type Choice struct {
 	// First is true if the command must be the first one, because it changes the statement that the
 	// other commands refer to.
 	First bool
-	// Early is true if a parallelize before the command is applied after it.
-	Early bool
+	// BeforeParallelize is true if a parallelize before the command is applied after it.
+	BeforeParallelize bool
 	// Takes reports whether a command with this name and these arguments is of this choice. nil
 	// means any arguments. Of several choices with one name, the first one that takes the arguments
 	// counts.
@@ -46,9 +46,9 @@ type Choice struct {
 	// impossible. The error is a Fault if an argument is wrong. Follow is called when the command
 	// is read, and again on the final loops. Follow may be nil.
 	Follow func(f *analysis.Facts, v *strategy.Value, o Order) error
-	// Decides returns a key of the decision that an instruction makes. If two instructions have the
-	// same key, the later one counts. Decides may be nil if Always and Made are nil.
-	Decides func(f *analysis.Facts, o Order) string
+	// DecisionKey returns a key of the decision that an instruction makes. If two instructions have
+	// the same key, the later one counts. DecisionKey may be nil if Always and Made are nil.
+	DecisionKey func(f *analysis.Facts, o Order) string
 	// Made returns the instructions that describe the finished strategy v. If Made is nil, these
 	// are the instructions that Default and Always returned.
 	Made func(f *analysis.Facts, v *strategy.Value) []Chosen
@@ -93,11 +93,12 @@ func (c *Choice) Args() (least, most int) {
 	return least, most
 }
 
-// Give reads the arguments of a command of choice c. It returns the instruction, and the body of
-// the statement after the instruction was applied to its loops. p is the problem with the
-// statement, and before has the instructions of the preceding commands. Give returns a Fault if an
-// argument is wrong. Any other error says why the instruction cannot be followed.
-func (c *Choice) Give(p *analysis.Problem, before []Order, args []string) (Order, cin.Stmt, error) {
+// ApplyCommand reads the arguments of a command of choice c. It returns the instruction, and the
+// body of the statement after the instruction was applied to its loops. p is the problem with the
+// statement, and before has the instructions of the preceding commands. ApplyCommand returns a
+// Fault if an argument is wrong. Any other error says why the instruction cannot be followed.
+func (c *Choice) ApplyCommand(p *analysis.Problem, before []Order, args []string) (Order, cin.Stmt,
+	error) {
 	f := analysis.New(p)
 	o, err := c.read(f, args)
 	if err != nil || c.Mark == nil {

@@ -17,7 +17,7 @@ func TestChoices(t *testing.T) {
 			t.Errorf("row %d, %s: a row before it takes all arguments", k, c.Name)
 		}
 		last[c.Name] = c.Takes == nil
-		if c.Always != nil && c.Decides == nil {
+		if c.Always != nil && c.DecisionKey == nil {
 			t.Errorf("%s: a schedule cannot replace what it always orders: want a function Decides", c.Name)
 		}
 		o := Order{Choice: c, Loop: Ref{"i", 2}, Name: "T", N: 5, Far: 7,

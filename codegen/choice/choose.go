@@ -57,7 +57,7 @@ func Follow(p *analysis.Problem, orders []Order) (*strategy.Value, []Chosen, err
 	}
 	defaults := slices.DeleteFunc(describe(f, v, always), func(x Chosen) bool {
 		return slices.ContainsFunc(orders, func(o Order) bool {
-			return o.Choice == x.Order.Choice && o.Choice.Decides(f, o) == o.Choice.Decides(f, x.Order)
+			return o.Choice == x.Order.Choice && o.Choice.DecisionKey(f, o) == o.Choice.DecisionKey(f, x.Order)
 		})
 	})
 	return v, defaults, nil

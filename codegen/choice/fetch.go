@@ -36,7 +36,7 @@ var Fetch = &Choice{
 		return append(farRows(f), streamed(f)...)
 	},
 	Follow: followFetch,
-	Decides: func(f *analysis.Facts, o Order) string {
+	DecisionKey: func(f *analysis.Facts, o Order) string {
 		a, _ := fetchedAccess(f, o.Name)
 		return a.Key() + " " + o.Loop.Var
 	},

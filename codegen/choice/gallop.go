@@ -24,7 +24,7 @@ var Gallop = &Choice{
 	Takes: func(args []string) bool {
 		return len(args) > 1 && (args[1] == twoFinger || args[1] == gallop)
 	},
-	Early: true,
+	BeforeParallelize: true,
 	Mark: func(f *analysis.Facts, o Order) (cin.Stmt, error) {
 		return cin.MapLoops(f.Body, o.Loop.Var, func(l *cin.Forall) cin.Stmt {
 			g := *l

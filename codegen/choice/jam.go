@@ -19,13 +19,13 @@ import (
 // loop over k. k is the result's last variable, and its level is dense. N = 1 leaves the loops
 // unchanged.
 var Jam = &Choice{
-	Name:    "jam",
-	Params:  []Param{{Kind: IndexParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},
-	Meaning: "moves N iterations at a time into inner loops",
-	CPUOnly: "rows are summed in registers of a CPU",
-	Always:  defaultJam,
-	Follow:  followJam,
-	Decides: func(*analysis.Facts, Order) string { return "" },
+	Name:        "jam",
+	Params:      []Param{{Kind: IndexParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},
+	Meaning:     "moves N iterations at a time into inner loops",
+	CPUOnly:     "rows are summed in registers of a CPU",
+	Always:      defaultJam,
+	Follow:      followJam,
+	DecisionKey: func(*analysis.Facts, Order) string { return "" },
 }
 
 func followJam(f *analysis.Facts, v *strategy.Value, o Order) error {

@@ -37,7 +37,7 @@ var MergeBy = &Choice{
 	Default: defaultMerges,
 	Always:  oneBodies,
 	Follow:  followMerge,
-	Decides: func(f *analysis.Facts, o Order) string {
+	DecisionKey: func(f *analysis.Facts, o Order) string {
 		return o.Word + " " + f.LoweredVar(o.Loop.Var)
 	},
 }

@@ -137,7 +137,7 @@ func misspelt(k int, format string, args ...any) error {
 // Wanted returns the error for argument k, which is not one of the words that a command accepts
 // there.
 func Wanted(k int, got string, words []string) error {
-	return misspelt(k, "got %s, want %s%s", got, diag.Either(words), diag.Meant(got, words))
+	return misspelt(k, "got %s, want %s%s", got, diag.Either(words), diag.DidYouMean(got, words))
 }
 
 // Number parses argument k as a number from least to 2^40.

@@ -11,8 +11,8 @@ var Unroll = &Choice{
 	Name: "unroll",
 	Params: []Param{{Kind: KeptParam, Name: "i"},
 		{Kind: NumberParam, Name: "N", Least: 1, Optional: true}},
-	Meaning: "copies the body of the loop N times",
-	Early:   true,
+	Meaning:           "copies the body of the loop N times",
+	BeforeParallelize: true,
 	Mark: func(f *analysis.Facts, o Order) (cin.Stmt, error) {
 		return cin.MapLoops(f.Body, o.Loop.Var, func(l *cin.Forall) cin.Stmt {
 			g := *l

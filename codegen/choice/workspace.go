@@ -21,12 +21,12 @@ import (
 //	Positions  an array with a place for each position of an operand in a tile
 //	Terms      a list of all added terms, which is sorted at the end
 var Workspace = &Choice{
-	Name:    "workspace",
-	Params:  []Param{{Kind: NameParam, Name: "W"}, {Kind: WordParam, Words: strategy.KindNames[:]}},
-	Meaning: "says how a workspace is stored",
-	Follow:  followWorkspace,
-	Decides: func(_ *analysis.Facts, o Order) string { return o.Name },
-	Made:    workspaceKinds,
+	Name:        "workspace",
+	Params:      []Param{{Kind: NameParam, Name: "W"}, {Kind: WordParam, Words: strategy.KindNames[:]}},
+	Meaning:     "says how a workspace is stored",
+	Follow:      followWorkspace,
+	DecisionKey: func(_ *analysis.Facts, o Order) string { return o.Name },
+	Made:        workspaceKinds,
 }
 
 // workspaceKinds returns the instructions that give the workspaces of v their kinds.

@@ -127,11 +127,11 @@ func Pairs(s, t Stmt, fn func(s, t Stmt)) {
 	})
 }
 
-// Standing returns the body of s with each loop variable v replaced by g.ConsumerVar(v). A
+// WithConsumerVars returns the body of s with each loop variable v replaced by g.ConsumerVar(v). A
 // precompute command gives the loop that fills a workspace a new variable in place of the original
-// one. Standing undoes this if the original variable is derived and no later relation replaced one
-// of the two variables. The loop then runs over the original variable.
-func Standing(s Stmt, g *provenance.Graph) Stmt {
+// one. WithConsumerVars undoes this if the original variable is derived and no later relation
+// replaced one of the two variables. The loop then runs over the original variable.
+func WithConsumerVars(s Stmt, g *provenance.Graph) Stmt {
 	return Map(Body(s), func(t Stmt) Stmt {
 		if f, ok := t.(*Forall); ok {
 			if v := g.ConsumerVar(f.Var); v != f.Var {
@@ -152,7 +152,7 @@ func Natural(s Stmt, g *provenance.Graph, c *provenance.Component) bool {
 		return false
 	}
 	natural := true
-	Paths(Standing(s, g), func(loops []*Forall, _ *Assign) {
+	Paths(WithConsumerVars(s, g), func(loops []*Forall, _ *Assign) {
 		k := 0
 		for _, f := range loops {
 			if !slices.Contains(c.Leaves, f.Var) {

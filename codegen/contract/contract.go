@@ -81,7 +81,7 @@ const serialGain = 0.5
 func Choose(in Problem, order, notes []string) (*Contractions, error) {
 	c := &Contractions{in: in, Order: order, Notes: notes,
 		Terms: make([]*Term, len(in.Normal.Terms))}
-	way, tree, err := in.Way()
+	way, tree, err := in.Method()
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func Choose(in Problem, order, notes []string) (*Contractions, error) {
 		c.Terms[k] = x
 		x.direct = c.inOneNest(x.problem)
 		x.Plan = x.direct
-		x.problem.Way, x.problem.Tree = way, tree
+		x.problem.Method, x.problem.Tree = way, tree
 		if tree != nil {
 			if extra, missing := tree.Bind(x.problem.Factors); extra != nil || len(missing) > 0 {
 				x.problem.Tree = nil
@@ -107,7 +107,7 @@ func Choose(in Problem, order, notes []string) (*Contractions, error) {
 		if plan := planFor(x.problem); plan != nil {
 			fits = fits || x.problem.Tree != nil
 			asked := x.problem.Tree != nil || way == network.Pairwise
-			if !asked && plan.Whole() && plan.Cost < networkGain*x.direct.Cost &&
+			if !asked && plan.IsSingleNest() && plan.Cost < networkGain*x.direct.Cost &&
 				!c.in.BySize {
 				plan = x.withIntermediates(plan)
 			}
@@ -155,7 +155,7 @@ func planFor(p *network.Problem) *network.Plan {
 		return network.Search(p)
 	case p.Tree != nil:
 		return network.ByTree(p, p.Tree)
-	case p.Way == network.Direct:
+	case p.Method == network.Direct:
 		return nil
 	}
 	return network.LeftToRight(p)
@@ -166,9 +166,9 @@ func planFor(p *network.Problem) *network.Plan {
 // more than longNest (longGPU on a GPU). A nest of this cost takes some seconds.
 const manyTimes, longNest, longGPU = 1000, 1e9, 1e11
 
-// Way returns how the caller wants products to be contracted. The tree is nil unless
-// Network gives one.
-func (p *Problem) Way() (network.Way, *network.Tree, error) {
+// Method returns how the caller wants products to be contracted. The tree is nil unless Network
+// gives one.
+func (p *Problem) Method() (network.Method, *network.Tree, error) {
 	given := p.Schedule != nil && !schedule.Temporaries(p.Schedule) ||
 		p.GPU
 	switch p.Network {
@@ -333,7 +333,7 @@ func (x *Term) pays(plan *network.Plan) bool {
 // prefer sets the plan of a term if the plan makes intermediates, and if the user asked for it or
 // it pays. If the statement has no other term, the plan's loops and conversions are adopted too.
 func (c *Contractions) prefer(x *Term, plan *network.Plan, asked bool) {
-	if plan.Whole() || !asked && !x.pays(plan) {
+	if plan.IsSingleNest() || !asked && !x.pays(plan) {
 		return
 	}
 	if x.Plan = plan; len(c.in.Normal.Terms) == 1 {
@@ -404,7 +404,7 @@ func (c *Contractions) String() string {
 		b.WriteString(x.problem.Text(x.Plan, c.in.Normal.LHS.String()))
 		fmt.Fprintf(&b, "direct %s\n", x.direct.Sums())
 		p := *x.problem
-		if p.Way, p.Tree = network.Pairwise, nil; len(p.Factors) > 2 {
+		if p.Method, p.Tree = network.Pairwise, nil; len(p.Factors) > 2 {
 			if q := planFor(&p); q != nil {
 				fmt.Fprintf(&b, "pairwise %s\n", q.Sums())
 			}
@@ -418,7 +418,7 @@ func (c *Contractions) String() string {
 func (c *Contractions) Verify() error {
 	var err error
 	for _, x := range c.Terms {
-		if x == nil || x.Plan.Whole() {
+		if x == nil || x.Plan.IsSingleNest() {
 			continue
 		}
 		x.Plan.Root.Each(func(y *network.Contraction) {
@@ -443,6 +443,6 @@ func (c *Contractions) Verify() error {
 // products of matrices.
 func (c *Contractions) OneNest() bool {
 	return !slices.ContainsFunc(c.Terms, func(x *Term) bool {
-		return x != nil && (!x.Plan.Whole() || x.Plan.Root.Gemm != nil)
+		return x != nil && (!x.Plan.IsSingleNest() || x.Plan.Root.Gemm != nil)
 	})
 }

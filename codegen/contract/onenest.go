@@ -16,23 +16,23 @@ import (
 // If --network=pairwise is given but the term stays in one nest, checkNest adds a note. If
 // --intermediate-order is the reason, it returns an error instead.
 func (c *Contractions) checkNest(x *Term, t *notation.Term) error {
-	pairwise := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
+	pairwise := x.problem.Method == network.Pairwise && len(x.problem.Factors) > 2
 	long := longNest
 	if c.in.GPU {
 		long = longGPU
 	}
 	switch {
-	case !x.Plan.Whole() || x.problem.Tree != nil, c.in.Network == network.Direct.String(),
+	case !x.Plan.IsSingleNest() || x.problem.Tree != nil, c.in.Network == network.Direct.String(),
 		!pairwise && x.direct.Cost <= long:
 		return nil
 	}
 	p := *x.problem
-	p.Way, p.MaxOrder, p.Keep = network.Pairwise, -1, false
+	p.Method, p.MaxOrder, p.Keep = network.Pairwise, -1, false
 	pairs := planFor(&p)
 	order := c.in.MaxOrder
 	switch {
-	case pairs == nil || pairs.Whole():
-		c.noteOneNest(t, x.problem.Way)
+	case pairs == nil || pairs.IsSingleNest():
+		c.noteOneNest(t, x.problem.Method)
 		return nil
 	case pairwise && order > 0:
 		return c.in.refuse(fmt.Sprintf("multiplying two tensors at a time makes an "+
@@ -49,7 +49,7 @@ func (c *Contractions) checkNest(x *Term, t *notation.Term) error {
 		want =
 			"want a separate statement for each intermediate, or --target=cpu, because a GPU " +
 				"runs only one nest of loops"
-	case x.problem.Way == network.Direct:
+	case x.problem.Method == network.Direct:
 		want = "want a precompute in the schedule, or a separate statement for each intermediate"
 	case order > 0:
 		want = fmt.Sprintf("want --intermediate-order=%d", pairs.Order())
@@ -65,7 +65,7 @@ func (c *Contractions) checkNest(x *Term, t *notation.Term) error {
 
 // noteOneNest adds a note that a term of more than two tensors is computed in one nest of loops
 // although --network=pairwise asks for two at a time.
-func (c *Contractions) noteOneNest(t *notation.Term, way network.Way) {
+func (c *Contractions) noteOneNest(t *notation.Term, way network.Method) {
 	tensors := 0
 	notation.WalkTerm(t, func(e notation.Expr) bool {
 		if a, ok := e.(*notation.Access); ok && len(a.Vars) > 0 {
@@ -86,7 +86,7 @@ func (c *Contractions) noteOneNest(t *notation.Term, way network.Way) {
 // instead, if these loops cost less.
 func (c *Contractions) inOneNest(p *network.Problem) *network.Plan {
 	q := *p
-	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.Order, -1, nil
+	q.Method, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.Order, -1, nil
 	converting := 0.0
 	for _, f := range p.Factors {
 		f.Accesses = slices.Clone(f.Accesses)

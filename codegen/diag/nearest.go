@@ -2,9 +2,9 @@ package diag
 
 import "strings"
 
-// Meant returns a question for the end of a message that refuses a word: "; did you mean split?".
-// words are the words that would be right. It returns "" if none of them is near.
-func Meant(typed string, words []string) string {
+// DidYouMean returns a question for the end of a message that refuses a word: "; did you mean
+// split?". words are the words that would be right. It returns "" if none of them is near.
+func DidYouMean(typed string, words []string) string {
 	for _, w := range words {
 		if strings.EqualFold(w, typed) {
 			return "; did you mean " + w + "?"

@@ -14,7 +14,7 @@ func TestNearest(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"PLAN", "; did you mean plan?"}, {"cashe", "; did you mean cache?"}, {"xyzzy", ""},
 	} {
-		if got := Meant(c.in, names); got != c.want {
+		if got := DidYouMean(c.in, names); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.in, got, c.want)
 		}
 	}

@@ -203,8 +203,8 @@ func hasDeclaration(b *Block) bool {
 // Always reports whether x is a literal that is true.
 func Always(x Expr) bool { l, ok := x.(*Lit); return ok && l.I != 0 }
 
-// Never reports whether x is a literal that is false.
-func Never(x Expr) bool { l, ok := x.(*Lit); return ok && l.I == 0 }
+// IsFalse reports whether x is a literal that is false.
+func IsFalse(x Expr) bool { l, ok := x.(*Lit); return ok && l.I == 0 }
 
 // Is reports whether x, an expression of an integer type, is the literal i.
 func Is(x Expr, i int64) bool { l, ok := x.(*Lit); return ok && l.I == i }

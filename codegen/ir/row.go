@@ -210,9 +210,9 @@ func (o *Operand) expr() *Expr {
 	return x
 }
 
-// Dead reports whether the statement does nothing except computing a variable that nothing reads.
+// IsDead reports whether the statement does nothing except computing a variable that nothing reads.
 // live has the variables that something reads.
-func (r *Row) Dead(live map[*Var]bool) bool {
+func (r *Row) IsDead(live map[*Var]bool) bool {
 	if r.Traits&Pure != 0 {
 		for v := range r.Vars() {
 			return !live[v]

@@ -86,7 +86,7 @@ func Reads(b *Block) map[*Var]bool {
 			}
 		}
 		WalkRows(b, func(_ Stmt, r *Row) {
-			if r.Dead(read) {
+			if r.IsDead(read) {
 				return
 			}
 			for v, role := range r.Vars() {
@@ -201,7 +201,7 @@ func (s *simplifier) operation(t Stmt) Stmt {
 	t = t.clone()
 	r := &s.row
 	r.Describe(t)
-	if r.Dead(s.read) {
+	if r.IsDead(s.read) {
 		return s.drop()
 	}
 	var from Expr

@@ -47,12 +47,12 @@ func WalkRows(s Stmt, fn func(Stmt, *Row)) {
 	rows.Put(r)
 }
 
-// Dead reports whether s only computes a variable that nothing reads. live has the variables that
+// IsDead reports whether s only computes a variable that nothing reads. live has the variables that
 // something reads.
-func Dead(s Stmt, live map[*Var]bool) bool {
+func IsDead(s Stmt, live map[*Var]bool) bool {
 	r := rows.Get().(*Row)
 	r.Describe(s)
-	dead := r.Dead(live)
+	dead := r.IsDead(live)
 	rows.Put(r)
 	return dead
 }

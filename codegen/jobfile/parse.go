@@ -225,7 +225,7 @@ func (p *parser) header(r *reader, t *Repeat) {
 	}
 	t.count = p.size(r, r.before("until", "or"))
 	if word := p.wordAt(r.err); word != "" {
-		r.err.(*diag.Error).Msg += diag.Meant(word, []string{"until", "or"})
+		r.err.(*diag.Error).Msg += diag.DidYouMean(word, []string{"until", "or"})
 	}
 	t.count.what, t.count.least = "the number of passes", 1
 	if until, _ := r.word(); until == "until" {

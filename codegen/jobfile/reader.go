@@ -68,7 +68,7 @@ func (r *reader) got(want string) {
 	}
 	typed, _, _ := strings.Cut(r.f.clean[r.at:r.end], " ")
 	if !slices.Contains(r.words, typed) {
-		want += diag.Meant(typed, r.words)
+		want += diag.DidYouMean(typed, r.words)
 	}
 	r.fail(notation.Span{Pos: r.at, End: k}, Syntax, "got %q, want %s", r.f.text[r.at:k], want)
 }

@@ -125,7 +125,7 @@ func suggestKeyword(err error, text string, keywords []string) error {
 	}
 	if after := strings.TrimLeft(text[end:], " \t\r"); after != text[end:] && after != "" &&
 		(wordByte(after[0]) || after[0] == '"') {
-		d.Msg += diag.Meant(text[:end], keywords)
+		d.Msg += diag.DidYouMean(text[:end], keywords)
 	}
 	return err
 }

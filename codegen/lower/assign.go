@@ -21,7 +21,7 @@ func (l *lowerer) assign(s *cin.Assign, e *scope.Env) ir.Expr {
 		l.assignResult(s, x, e)
 		return x.Pres
 	}
-	if ir.Never(x.Pres) {
+	if ir.IsFalse(x.Pres) {
 		return x.Pres
 	}
 	if w := e.Space(s.LHS.Name); w != nil {

@@ -126,7 +126,7 @@ func (l *lowerer) determine(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, wan
 	in := e.Clone()
 	iv := bounds.ToCoords(o.Iv, e)
 	in.Ranges = in.Ranges.With(root, tree.Range{Lo: iv.Lo, Hi: iv.Hi, Clip: !iv.Whole})
-	if o.Iv.Unit == scope.Positions && !o.Iv.Whole && !ir.Never(e.Cur[o.Iv.Key].Present) {
+	if o.Iv.Unit == scope.Positions && !o.Iv.Whole && !ir.IsFalse(e.Cur[o.Iv.Key].Present) {
 		in.Parts = in.Parts.With(scope.PlaceKey(o.Iv.Key, root), [2]ir.Expr{o.Iv.Lo, o.Iv.Hi})
 	}
 	g := *f

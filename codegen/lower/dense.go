@@ -48,7 +48,7 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *scope.Env) *denseSpace {
 			size = ir.Least(size, ir.Int(r.N))
 		}
 	}
-	w.vals = emit.Kept(l.b, t.Name+", array", func() *ir.Array {
+	w.vals = emit.ScopeValue(l.b, t.Name+", array", func() *ir.Array {
 		return l.b.AllocInScope(l.b.Array(t.Name+"_vals", l.spec.Compute), size, false)
 	})
 	return w
@@ -58,7 +58,7 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *scope.Env) *denseSpace {
 func (w *denseSpace) operand(l *lowerer, name string, e *scope.Env) *tree.Operand {
 	op := tree.NewOperand(l.leaf.Args, tree.Argument{Name: name, Number: -1, Type: l.spec.Compute,
 		Format: tensor.DenseOf(len(w.box.Lo))})
-	op.Give(0, ir.Vals, w.vals)
+	op.SetArray(0, ir.Vals, w.vals)
 	l.maker(e).DenseLevels(op, w.box, 0, len(w.box.Lo))
 	return op
 }
@@ -92,7 +92,7 @@ func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *scope.Env, want boo
 // lowerBothCases returns the condition that the consumer assigned a value.
 func (l *lowerer) lowerBothCases(name string, filled ir.Expr, want bool,
 	consume func(pres bool) ir.Expr) ir.Expr {
-	if ir.Always(filled) || ir.Never(filled) {
+	if ir.Always(filled) || ir.IsFalse(filled) {
 		return consume(ir.Always(filled))
 	}
 	var flag *ir.Var
@@ -104,7 +104,7 @@ func (l *lowerer) lowerBothCases(name string, filled ir.Expr, want bool,
 		return l.b.Within(func() {
 			p := consume(pres)
 			got = scope.AnyOf(got, p)
-			if want && !ir.Never(p) {
+			if want && !ir.IsFalse(p) {
 				l.b.Set(flag, p)
 			}
 		})
@@ -115,7 +115,7 @@ func (l *lowerer) lowerBothCases(name string, filled ir.Expr, want bool,
 		rest = nil
 	}
 	l.b.Emit(&ir.If{Cond: filled, Then: then, Else: rest})
-	if ir.Never(got) || !want {
+	if ir.IsFalse(got) || !want {
 		return got
 	}
 	return flag

@@ -46,7 +46,7 @@ func (l *lowerer) newLongProductRows(f *cin.Forall, e *scope.Env,
 	t := cin.Target(s.Producer)
 	a := &longProductRows{l: l, f: f, where: s, t: t, terms: s.Producer.(*cin.Forall),
 		rows: e.Cur[long.Key], long: long}
-	placed := result.ThatSums(l.assembly, s.Consumer, t, 1) != nil
+	placed := result.AsSumming(l.assembly, s.Consumer, t, 1) != nil
 	a.stores = !placed && l.spec.Strategy.Spaces[t.Name].Form.Kind != strategy.Bitmap
 	return a
 }
@@ -135,9 +135,9 @@ func (a *longProductRows) lower(s *cin.Where, e *scope.Env) (some ir.Expr, ok bo
 		x := l.b.Named("long_x", &ir.Search{A: a.row, Lo: ir.Int(0), Hi: a.n, Key: r})
 		op := tree.NewOperand(l.leaf.Args, tree.Argument{Name: name, Number: -1, Type: l.spec.Compute,
 			Format: tensor.Format{Levels: []tensor.Kind{tensor.Compressed}, Order: []int{0}}})
-		op.Give(0, ir.Pos, a.at)
-		op.Give(0, ir.Crd, a.crd)
-		op.Give(0, ir.Vals, a.vals)
+		op.SetArray(0, ir.Pos, a.at)
+		op.SetArray(0, ir.Crd, a.crd)
+		op.SetArray(0, ir.Vals, a.vals)
 		op.Argument.PosWidth, op.Argument.CrdWidth = []uint8{0}, []uint8{0}
 		in := e.Reading(name, op)
 		cin.Accesses(s.Consumer, func(y *cin.Access) {

@@ -59,7 +59,7 @@ func (l *lowerer) positions(s *cin.Positions, e *scope.Env, want bool) ir.Expr {
 	l.b.Emit(&ir.For{V: r.P, Lo: r.Lo, Hi: r.Hi, Step: 1, Body: l.b.Within(func() {
 		some = l.stmt(s.Body, e.InSpan(s.Pos, r), want)
 	})})
-	if want && !ir.Never(some) {
+	if want && !ir.IsFalse(some) {
 		return ir.Less(r.Lo, r.Hi)
 	}
 	return some

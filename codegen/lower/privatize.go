@@ -118,11 +118,11 @@ func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *scope.Env, want bool) ir
 	alone := l.b.Within(func() {
 		g := *f
 		g.Unit, g.Race, g.Chunk = cin.Serial, cin.Unsaid, 0
-		if some = l.stmt(&g, e, want); want && !ir.Never(some) {
+		if some = l.stmt(&g, e, want); want && !ir.IsFalse(some) {
 			l.b.Set(flag, some)
 		}
 	})
-	if ir.Never(some) {
+	if ir.IsFalse(some) {
 		return some
 	}
 	parted := l.b.Within(func() {

@@ -46,7 +46,7 @@ func (l *lowerer) parallelScalar(f *cin.Forall, e *scope.Env, n int64, want bool
 		l.b.Free(flags)
 	}
 	switch {
-	case ir.Never(some):
+	case ir.IsFalse(some):
 		return some
 	case want:
 		return any

@@ -38,7 +38,7 @@ func (l *lowerer) maker(e *scope.Env) *space.Maker {
 // newWorkspace returns the workspace for temporary t, in form s. The first call in a scope of the
 // emitted code makes the workspace, and later calls in this scope return the same one.
 func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form, e *scope.Env) space.Workspace {
-	return emit.Kept(l.b, t.Name+", space", func() space.Workspace {
+	return emit.ScopeValue(l.b, t.Name+", space", func() space.Workspace {
 		if s.Kind == strategy.Terms && s.Dense > 0 {
 			return l.newTermRows(t, s, l.maker(e))
 		}
@@ -134,7 +134,7 @@ func (l *lowerer) parallelSpace(f *cin.Forall, e *scope.Env, want bool) ir.Expr 
 		l.b.Set(any, ir.Either(any, ir.At(flags, k)))
 	})
 	l.b.Free(flags)
-	if ir.Never(some) {
+	if ir.IsFalse(some) {
 		return some
 	}
 	return any

@@ -114,7 +114,7 @@ func (l *lowerer) tiled(s cin.Stmt, e *scope.Env, width int64, want bool) ir.Exp
 		l.b.When(ir.Less(rest, all.Hi), func() {
 			in := e.Clone()
 			in.InTile(v, tree.Range{Lo: rest, Hi: all.Hi, Width: -width})
-			l.b.When(e.Res.Unset(), func() {
+			l.b.When(e.Res.NeedsInit(), func() {
 				l.b.Emit(&ir.Fill{A: l.leaf.Out.Values, Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.Hi),
 					X: ir.Zero(l.leaf.Out.Values.Elem)})
 			})
@@ -129,7 +129,7 @@ func (l *lowerer) tiled(s cin.Stmt, e *scope.Env, width int64, want bool) ir.Exp
 // row along v; its number of values is width. The code writes the sums to consecutive places that
 // start at first, or adds them to the values at these places.
 func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string, e *scope.Env) {
-	a, unset := l.leaf.Out.Values, e.Res.Unset()
+	a, unset := l.leaf.Out.Values, e.Res.NeedsInit()
 	lanes := func(store func(at, x ir.Expr)) func() {
 		return func() {
 			l.b.Loop(v+"_lane", ir.Int(0), ir.Int(width), func(k *ir.Var) {
@@ -150,7 +150,7 @@ func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string
 	switch {
 	case ir.Always(unset):
 		once()
-	case ir.Never(unset):
+	case ir.IsFalse(unset):
 		add()
 	default:
 		l.b.Choose(unset, once, add)

@@ -93,13 +93,13 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *scope.Env, want
 			return some
 		}
 	}
-	if a := result.ThatSums(l.assembly, s.Consumer, t, e.Res.Level); a != nil {
+	if a := result.AsSumming(l.assembly, s.Consumer, t, e.Res.Level); a != nil {
 		return a.Sum(s, t, e)
 	}
 	w := l.newWorkspace(t, l.spec.Strategy.Spaces[t.Name].Form, e)
 	w.Begin()
 	some := l.stmt(s.Producer, e.Filling(t.Name, workspace{w}), false)
-	if ir.Never(some) {
+	if ir.IsFalse(some) {
 		w.End()
 		// a parallel consumer's chunks must make an empty result, too
 		if !readsOnly(s.Consumer, t.Name) || cin.Threaded(s.Consumer) {

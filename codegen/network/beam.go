@@ -39,8 +39,8 @@ func (m *model) beam() *Plan {
 			p.Tree = f.trees[0]
 			try(p)
 		}
-		if p.Tree = nil; m.problem.Way == Auto && !p.Contracted {
-			p.Way = Direct
+		if p.Tree = nil; m.problem.Method == Auto && !p.Contracted {
+			p.Method = Direct
 			try(p)
 		}
 	}

@@ -28,7 +28,7 @@ func (c *Contraction) IsGemm() bool { return c.Gemm != nil && len(c.Gemm.Vars())
 func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 	rest := vars &^ x.bound
 	if s.model.problem.Gemm == nil || rest == 0 || !s.complete(x) ||
-		s.model.fixed != nil && s.isRoot(x) || s.model.problem.Way == Pairwise && len(x.items) > 2 {
+		s.model.fixed != nil && s.isRoot(x) || s.model.problem.Method == Pairwise && len(x.items) > 2 {
 		return 0, 0, 0, false
 	}
 	var of []set

@@ -60,8 +60,8 @@ type Step struct {
 	Part *Contraction
 }
 
-// Whole reports whether a plan multiplies all factors in one nest of loops.
-func (p *Plan) Whole() bool { return len(p.Root.Items) == 0 }
+// IsSingleNest reports whether a plan multiplies all factors in one nest of loops.
+func (p *Plan) IsSingleNest() bool { return len(p.Root.Items) == 0 }
 
 // Order returns the largest number of variables of an intermediate.
 func (p *Plan) Order() int {

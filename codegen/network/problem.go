@@ -23,16 +23,16 @@ type Factor struct {
 	made     bool // an intermediate: it is stored in the order of the loops that read it
 }
 
-// Way restricts the plans that the search considers.
-type Way uint8
+// Method restricts the plans that the search considers.
+type Method uint8
 
 const (
-	Auto     Way = iota // any
-	Direct              // all factors in one nest of loops
-	Pairwise            // two at a time, each whole before the next
+	Auto     Method = iota // any
+	Direct                 // all factors in one nest of loops
+	Pairwise               // two at a time, each whole before the next
 )
 
-func (w Way) String() string { return [...]string{"auto", "direct", "pairwise"}[w] }
+func (w Method) String() string { return [...]string{"auto", "direct", "pairwise"}[w] }
 
 // Problem describes a product and the result that it is added to.
 type Problem struct {
@@ -57,7 +57,7 @@ type Problem struct {
 	Contracted bool
 	// MaxOrder is the largest number of variables of an intermediate, -1 for no limit.
 	MaxOrder int
-	Way      Way
+	Method   Method
 	Tree     *Tree // nil if any tree is allowed
 	// Gemm returns the cost of the multiply-adds of a product of matrices of these sizes. It
 	// returns infinity if loops are better. The function is nil if products of matrices are not

@@ -219,7 +219,7 @@ func (s *search) loop(x state, vars set, v int) spent {
 
 // mayLoop reports whether a loop over v may be the next move.
 func (s *search) mayLoop(x state, v int) bool {
-	if s.model.problem.Way == Pairwise && len(x.items) > 2 {
+	if s.model.problem.Method == Pairwise && len(x.items) > 2 {
 		return false
 	}
 	if s.model.fixed != nil && s.isRoot(x) {
@@ -263,8 +263,8 @@ func (x state) factors() set {
 // lists the items of the state after the contraction, where the intermediate replaces them. fn must
 // not keep own or rest after it returns.
 func (s *search) producers(x state, fn func(made set, own, rest []item)) {
-	if s.model.problem.Way == Direct ||
-		s.model.problem.Way == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
+	if s.model.problem.Method == Direct ||
+		s.model.problem.Method == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
 		return
 	}
 	buffer := make([]item, 2*MaxFactors)
@@ -288,7 +288,7 @@ func (s *search) mayMake(x state, own []item) bool {
 	case s.model.problem.Tree != nil:
 		// an intermediate of the tree may be made inside of the loops of another
 		return s.model.problem.Tree.over(factors) != nil
-	case s.model.problem.Way == Pairwise:
+	case s.model.problem.Method == Pairwise:
 		return len(own) == 2
 	case len(own) == 1:
 		return !own[0].made && s.model.varsIn(own) != open
@@ -354,7 +354,7 @@ func (m *model) whole() state {
 func Search(p *Problem) *Plan {
 	m := newModel(p)
 	best := m.cheapest()
-	if best == nil || p.MaxOrder >= 0 || p.Way == Direct || best.Bound > 0 {
+	if best == nil || p.MaxOrder >= 0 || p.Method == Direct || best.Bound > 0 {
 		return best
 	}
 	// Among plans of about the same cost, prefer the intermediates with the fewest variables.

@@ -191,7 +191,7 @@ func TestExhaustive(t *testing.T) {
 		case q == nil || math.Abs(q.Cost-want) > 1e-6*want:
 			t.Fatalf("case %d: got %+v, want a cost of %g", k, q, want)
 		}
-		if !q.Whole() {
+		if !q.IsSingleNest() {
 			made++
 		}
 		q.Root.Each(func(c *Contraction) {
@@ -411,7 +411,7 @@ func TestTreeOfPlan(t *testing.T) {
 		p := randomProblem(rand.New(rand.NewPCG(11, k)), 4, "ijklm", "dss")
 		p.Keep = k%2 == 0
 		q := Search(p)
-		if q == nil || q.Whole() {
+		if q == nil || q.IsSingleNest() {
 			continue
 		}
 		text, inner := p.treeOf(q.Root), false

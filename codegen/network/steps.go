@@ -64,7 +64,7 @@ type steps struct {
 // true, the contraction makes the result of the product, and made is not set.
 func (s *steps) contract(t *Tree, root bool) (c *Contraction, made Factor) {
 	q := *s.problem
-	q.Factors, q.Way, q.Tree, q.MaxOrder = nil, Direct, nil, -1
+	q.Factors, q.Method, q.Tree, q.MaxOrder = nil, Direct, nil, -1
 	items := make([]*Contraction, len(t.Children)) // nil: a factor of the product
 	for k, child := range t.Children {
 		if len(child.Children) == 0 {

@@ -30,7 +30,7 @@ func ParseTree(text string) (*Tree, error) {
 		ways := []string{Auto.String(), Direct.String(), Pairwise.String()}
 		err = diag.At(diag.NetworkSyntax, text, 0, len(text),
 			"--network: got %s, want %s, or a tree of at least two factors, as in (A*B)*C%s",
-			text, strings.Join(ways, ", "), diag.Meant(text, ways))
+			text, strings.Join(ways, ", "), diag.DidYouMean(text, ways))
 	}
 	return t, err
 }

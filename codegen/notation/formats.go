@@ -14,7 +14,7 @@ func ParseType(name string) (tensor.Type, error) {
 	if !ok {
 		return tensor.None, diag.Errorf(diag.BadType,
 			"got type %q, want float64, float32, int64, int32, complex128 or complex64%s",
-			name, diag.Meant(name, tensor.TypeNames()))
+			name, diag.DidYouMean(name, tensor.TypeNames()))
 	}
 	return t, nil
 }

@@ -246,15 +246,15 @@ func (n *Narrowed) At(x Form) []Form {
 	return Digits(n.Roots, n.spans(n.Roots), x, n.name)
 }
 
-// Most returns the largest number of values that the splits, divides and bounds of the schedule
-// allow for v, or 0 if no limit is known. A tile of positions may have more values if a level
-// repeats coordinates, because the tile is then extended to the end of the repeats.
-func (g *Graph) Most(v string) int64 {
+// MaxValues returns the largest number of values that the splits, divides and bounds of the
+// schedule allow for v, or 0 if no limit is known. A tile of positions may have more values if a
+// level repeats coordinates, because the tile is then extended to the end of the repeats.
+func (g *Graph) MaxValues(v string) int64 {
 	r := g.MadeBy(v)
 	if r == nil {
 		return 0
 	}
-	of := g.Most(r.From[0])
+	of := g.MaxValues(r.From[0])
 	least := func(n int64) int64 {
 		if of == 0 {
 			return n
@@ -268,7 +268,7 @@ func (g *Graph) Most(v string) int64 {
 	case r.Kind == Split, r.Kind == Divide:
 		return (of + r.N - 1) / r.N
 	case r.Kind == Fuse:
-		if n := g.Most(r.From[1]); of < 1<<31 && n < 1<<31 {
+		if n := g.MaxValues(r.From[1]); of < 1<<31 && n < 1<<31 {
 			return of * n
 		}
 		return 0

@@ -25,7 +25,7 @@ func TestMost(t *testing.T) {
 	for v, want := range map[string]int64{"i": 0, "p": 0, "block": 0, "p1": 3584, "warp": 16,
 		"p2": 224, "thread": 32, "nz": 7,
 		"k0": 0, "kb": 4, "kk": 128, "l0": 0, "lp": 8, "lc": 0} {
-		if got := g.Most(v); got != want {
+		if got := g.MaxValues(v); got != want {
 			t.Errorf("%s has %d values at most, want %d", v, got, want)
 		}
 	}

@@ -14,7 +14,7 @@ func chosen(name string) command {
 	x := command{name: name, usage: c.Usage(), meaning: c.Meaning, late: true, cpuOnly: c.CPUOnly,
 		apply: choose}
 	for _, c := range list {
-		x.late = x.late && !c.Early
+		x.late = x.late && !c.BeforeParallelize
 		least, most := c.Args()
 		if x.max = max(x.max, most); x.min == 0 || least < x.min {
 			x.min = least
@@ -58,7 +58,7 @@ func choose(s *state) error {
 		return s.refuse(-1, "%s must be the first command, because it changes the loops that other "+
 			"commands name", c.Name)
 	}
-	o, body, err := c.Give(s.facts(), s.given(), args)
+	o, body, err := c.ApplyCommand(s.facts(), s.given(), args)
 	if err != nil {
 		return s.blame(err)
 	}

@@ -203,7 +203,7 @@ func (c *Command) Check() error {
 	rule := find(c.Name)
 	switch {
 	case rule == nil:
-		if near := diag.Meant(c.Name, Names()); near != "" {
+		if near := diag.DidYouMean(c.Name, Names()); near != "" {
 			return c.errorf(BadCommand, "got %s, which is not a scheduling command%s",
 				c.Name, near)
 		}
@@ -248,14 +248,14 @@ func Help() [][2]string {
 	return out
 }
 
-// Blame returns an error with the reason why, which refuses one of the commands in list. It is
+// RefusalOf returns an error with the reason why, which refuses one of the commands in list. It is
 // called for reasons that are found only when statement s, the result of the commands, is lowered.
 //
-// Blame chooses the first of these commands that exists: a command that substitutes a kernel for
-// the loop over v; a command that runs this loop in parallel; a command that runs a loop derived
-// from it in parallel; a command that names v; the last command. Of several commands of one kind,
-// it chooses the last.
-func Blame(list []*Command, s cin.Stmt, v, why string) error {
+// RefusalOf chooses the first of these commands that exists: a command that substitutes a kernel
+// for the loop over v; a command that runs this loop in parallel; a command that runs a loop
+// derived from it in parallel; a command that names v; the last command. Of several commands of one
+// kind, it chooses the last.
+func RefusalOf(list []*Command, s cin.Stmt, v, why string) error {
 	g := cin.Relations(s)
 	at := list[len(list)-1]
 	best := 0

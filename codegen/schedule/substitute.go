@@ -17,7 +17,7 @@ func (c *Command) checkKernel() error {
 		return nil
 	}
 	return k.errorf(Refused, "substitute: got %s, want %s, or a C function as in \"file.c:name\"%s",
-		k.Text, strings.Join(choice.Libraries, ", "), diag.Meant(k.Text, choice.Libraries))
+		k.Text, strings.Join(choice.Libraries, ", "), diag.DidYouMean(k.Text, choice.Libraries))
 }
 
 // checkTarget refuses a kernel that does not run on the schedule's target.

@@ -12,7 +12,8 @@ import (
 // Value says how a statement is lowered.
 type Value struct {
 	// Stmt is the statement whose nodes are the keys of Loops and Tiles. It has no relations, and
-	// each loop over a producer's variable is a loop over the consumer's variable (cin.Standing).
+	// each loop over a producer's variable is a loop over the consumer's variable
+	// (cin.WithConsumerVars).
 	Stmt  cin.Stmt
 	Loops map[*cin.Forall]*Loop
 	// Tiles maps the statements that sum a row of the result in registers to the number of values
@@ -289,9 +290,9 @@ func (v *Value) Matrices(s cin.Stmt) map[cin.Stmt]bool {
 	return out
 }
 
-// Kept returns the statements in s that sum rows of the result in registers. The strategy v must
-// have been made for s.
-func (v *Value) Kept(s cin.Stmt) map[cin.Stmt]bool {
+// RegisterSums returns the statements in s that sum rows of the result in registers. The strategy v
+// must have been made for s.
+func (v *Value) RegisterSums(s cin.Stmt) map[cin.Stmt]bool {
 	out := map[cin.Stmt]bool{}
 	cin.Pairs(cin.Body(s), v.Stmt, func(t, own cin.Stmt) {
 		if v.Tiles[own] > 0 {

@@ -28,11 +28,11 @@ type Options struct {
 
 // Formatted returns the format of the stream's tensor, or the default format if it has none.
 func Formatted(in coo.Stream) tensor.Format {
-	if t, ok := in.(coo.Tensored); ok {
+	if t, ok := in.(coo.TensorStream); ok {
 		return t.Tensor().Format()
 	}
 	dims, _ := in.Dims()
-	if d, ok := in.(coo.Densed); ok && d.Dense() {
+	if d, ok := in.(coo.DenseReporter); ok && d.Dense() {
 		return tensor.DenseOf(len(dims))
 	}
 	return tensor.SparseOf(len(dims))

@@ -24,7 +24,7 @@ type Format struct {
 	// Open opens a file as a stream. It is nil if the format can only be written.
 	Open func(path string, opt coo.Options) (coo.Stream, error)
 
-	// OpenPart opens part k of n of a file; head is from the file's text.Parted stream. It is
+	// OpenPart opens part k of n of a file; head is from the file's text.PartedStream stream. It is
 	// nil if files can't be read in parts.
 	OpenPart func(path string, head []byte, k, n int, opt coo.Options) (text.Part, error)
 
@@ -51,9 +51,9 @@ type Format struct {
 	// mode 0 first.
 	Modes func(order int, opt coo.WriteOptions) []int
 
-	// Loose means that a file of the format may lack the sizes, and that the user's options decide
-	// if coordinates count from 0 or 1.
-	Loose bool
+	// SizesFromOptions means that a file of the format may lack the sizes, and that the user's
+	// options decide if coordinates count from 0 or 1.
+	SizesFromOptions bool
 
 	// Repeats means that a file may have several entries with equal coordinates. Their values are
 	// added.
@@ -70,7 +70,7 @@ type Format struct {
 var formats = []*Format{
 	{Name: "tcs", Exts: []string{".tcs"}, Open: openTCS},
 	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, OpenPart: tns.OpenPart,
-		Write: tns.Write, Head: tns.Head, Body: tns.Body, Loose: true, Repeats: true},
+		Write: tns.Write, Head: tns.Head, Body: tns.Body, SizesFromOptions: true, Repeats: true},
 	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, OpenPart: mtx.OpenPart,
 		Write: mtx.Write, Head: mtx.Head, Body: mtx.Body,
 		Strides: mtx.Strides, Modes: mtx.Modes, MaxOrder: 2, Repeats: true},
@@ -151,7 +151,7 @@ func Help() [][2]string {
 		if f.MaxOrder > 0 && writable(f) {
 			does += fmt.Sprintf(", at most %d modes", f.MaxOrder)
 		}
-		if f.Loose {
+		if f.SizesFromOptions {
 			does += "; sizes may be missing"
 		}
 		if f.Filled {
@@ -169,7 +169,7 @@ func writable(f *Format) bool { return f.Write != nil || f.Name == "tcs" }
 // given. Based returns nil if paths is empty, or if a path does not name a format.
 func Based(paths ...string) error {
 	for _, p := range paths {
-		if f, err := FormatOf(p); err != nil || f.Loose {
+		if f, err := FormatOf(p); err != nil || f.SizesFromOptions {
 			return nil // opening the file reports a bad name
 		}
 	}

@@ -107,7 +107,7 @@ func TestSizesOfEveryFormat(t *testing.T) {
 			}
 			s, err := Open(path, coo.Options{})
 			if err == nil {
-				_, err = coo.Look(s)
+				_, err = coo.SurveyOf(s)
 				s.Close()
 			}
 			var coded interface{ ExitCode() int }

@@ -37,7 +37,7 @@ func Open(path string, opt coo.Options) (coo.Stream, error) {
 // to open parts of the file with OpenPart. HeadOf returns nil if the file cannot be read in parts,
 // because it is a pipe or compressed, or its format has no function OpenPart.
 func HeadOf(s coo.Stream) []byte {
-	if p, ok := s.(text.Parted); ok {
+	if p, ok := s.(text.PartedStream); ok {
 		return p.Head()
 	}
 	return nil

@@ -72,7 +72,7 @@ func TestRealFiles(t *testing.T) {
 		}
 		s, err := Open(in, coo.Options{})
 		if err == nil {
-			_, err = coo.Look(s)
+			_, err = coo.SurveyOf(s)
 			s.Close()
 		}
 		if refused[filepath.Base(in)] {

@@ -12,7 +12,7 @@ import (
 // dense level fills its gaps with such values. Otherwise asStored returns src itself. It also
 // returns src itself if src is dense.
 func asStored(src coo.Stream, f tensor.Format) coo.Stream {
-	if d, ok := src.(coo.Densed); ok && d.Dense() || f.TrailingDense() == 0 {
+	if d, ok := src.(coo.DenseReporter); ok && d.Dense() || f.TrailingDense() == 0 {
 		return src
 	}
 	return &nonzeros{Stream: src}

@@ -100,8 +100,9 @@ func (i *Intake) read() (vals []byte, err error) {
 // Rewind returns to the first entry.
 func (i *Intake) Rewind() error { return i.in.Rewind() }
 
-// Skim reads and checks the remaining entries, without using them, and returns the first error.
-func (i *Intake) Skim() error {
+// CheckRest reads and checks the remaining entries, without using them, and returns the first
+// error.
+func (i *Intake) CheckRest() error {
 	for {
 		if _, _, _, err := i.Next(); err == io.EOF {
 			return nil

@@ -202,7 +202,7 @@ func TestUnknownLevelKind(t *testing.T) {
 		"view":      func() { bad().View(tcs.Block{Box: [][2]int64{{0, 2}}}) },
 		"shape":     func() { bad().Shape() },
 		"singleton": func() { tensor.Kind('x').IsSingle() },
-		"nothing":   func() { tcs.Nothing(bad().Header, tensor.FormatOf("x", []int{0})) },
+		"nothing":   func() { tcs.EmptyPart(bad().Header, tensor.FormatOf("x", []int{0})) },
 	} {
 		func() {
 			defer func() {

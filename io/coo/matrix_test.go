@@ -66,7 +66,7 @@ func TestMatrix(t *testing.T) {
 		for _, v := range c.vals {
 			s.vals = append(s.vals, tensor.Value{Type: c.typ, C: v, I: int64(real(v))})
 		}
-		v, err := Look(s)
+		v, err := SurveyOf(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestLongDiagonal(t *testing.T) {
 	s := &memStream{dims: []int64{n, n}, exact: true, typ: tensor.Float64, batch: 2,
 		coords: [][]int64{{5, 5}, {n - 1, n - 1}, {0, 9}},
 		vals:   []tensor.Value{{Type: tensor.Float64}, {Type: tensor.Float64}, {Type: tensor.Float64}}}
-	v, err := Look(s)
+	v, err := SurveyOf(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,11 +25,11 @@ type Options struct {
 	Note func(string) // receives a message about parts of the file that were ignored; may be nil
 }
 
-// A Densed stream reports whether its file or tensor lists every coordinate, as an .npy file or an
-// array .mtx file does. It may report false if the tensor is too large for dense levels. If it
-// reports true, the stream of a file leaves out entries whose bits are all zero, because the file
-// stores them only to fill the array. A stream of order 0 always yields its entry.
-type Densed interface{ Dense() bool }
+// A DenseReporter stream reports whether its file or tensor lists every coordinate, as an .npy file
+// or an array .mtx file does. It may report false if the tensor is too large for dense levels. If
+// it reports true, the stream of a file leaves out entries whose bits are all zero, because the
+// file stores them only to fill the array. A stream of order 0 always yields its entry.
+type DenseReporter interface{ Dense() bool }
 
 // A Progressed stream returns how many bytes of its file or tensor it has read, and the size of the
 // file or tensor. The size is 0 if it is unknown, as for a pipe. Progress may be called from

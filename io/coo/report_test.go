@@ -83,7 +83,7 @@ func TestLook(t *testing.T) {
 	for i := range s.vals {
 		s.vals[i].Type = tensor.Float64
 	}
-	v, err := Look(s)
+	v, err := SurveyOf(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,22 +94,22 @@ func TestLook(t *testing.T) {
 	}
 	s.coords[3] = []int64{1, 5}
 	s.Rewind()
-	if v, _ := Look(s); v.Sorted {
+	if v, _ := SurveyOf(s); v.Sorted {
 		t.Error("a coordinate comes twice and the stream counts as sorted")
 	}
 	scalar := &memStream{exact: true, typ: tensor.Float64, batch: 2, coords: [][]int64{{}},
 		vals: []tensor.Value{{Type: tensor.Float64}}}
-	if v, err := Look(scalar); err != nil || !v.Sorted {
+	if v, err := SurveyOf(scalar); err != nil || !v.Sorted {
 		t.Errorf("a scalar: got %+v, %v", v, err)
 	}
 	s.coords = [][]int64{{1, 5}, {3, 5}, {0, 7}, {1, 7}}
 	s.Rewind()
-	if v, _ := Look(s); v.Sorted || !v.Reversed {
+	if v, _ := SurveyOf(s); v.Sorted || !v.Reversed {
 		t.Errorf("entries by columns: got sorted %v, reversed %v", v.Sorted, v.Reversed)
 	}
 	s.coords = [][]int64{{1, 5}, {3, 5}, {3, 5}, {1, 7}}
 	s.Rewind()
-	if v, _ := Look(s); v.Sorted || v.Reversed {
+	if v, _ := SurveyOf(s); v.Sorted || v.Reversed {
 		t.Errorf("repeated entries: got sorted %v, reversed %v", v.Sorted, v.Reversed)
 	}
 }

@@ -112,8 +112,8 @@ func (t *tally) survey(size, entries int64) ModeSurvey {
 	return s
 }
 
-// Look reads the stream to its end and returns its statistics.
-func Look(in Stream) (*Survey, error) {
+// SurveyOf reads the stream to its end and returns its statistics.
+func SurveyOf(in Stream) (*Survey, error) {
 	dims, _ := in.Dims()
 	n := len(dims)
 	s := &Survey{Sorted: true, Reversed: true, Modes: make([]ModeSurvey, n)}

@@ -93,13 +93,13 @@ func (s *tensorStream) Dims() ([]int64, bool) { return s.t.Header.Dims, true }
 func (s *tensorStream) Type() tensor.Type     { return s.t.Header.Type }
 func (s *tensorStream) Close() error          { return nil }
 
-// Dense, Tensor and Progress implement Densed, Tensored and Progressed.
+// Dense, Tensor and Progress implement DenseReporter, TensorStream and Progressed.
 func (s *tensorStream) Dense() bool                   { return s.t.Dense() }
 func (s *tensorStream) Tensor() *tcs.Tensor           { return s.t }
 func (s *tensorStream) Progress() (done, total int64) { return s.done.Load(), s.t.Bytes() }
 
-// Tensored is a stream that reads an existing tensor.
-type Tensored interface{ Tensor() *tcs.Tensor }
+// TensorStream is a stream that reads an existing tensor.
+type TensorStream interface{ Tensor() *tcs.Tensor }
 
 func (s *tensorStream) Rewind() error {
 	s.c = s.t.Cursor()

@@ -34,10 +34,10 @@ func headOf(src *text.Source, h *header) []byte {
 	return b.Bytes()
 }
 
-// Head implements text.Parted.
+// Head implements text.PartedStream.
 func (s *matrix) Head() []byte { return headOf(s.Src, s.count.h) }
 
-// Head implements text.Parted.
+// Head implements text.PartedStream.
 func (a *array) Head() []byte { return headOf(a.lines.Src, a.h) }
 
 // OpenPart opens part k of n of the file at path. headOf is the head of the file, as the function
@@ -98,16 +98,16 @@ func (p *matrixPart) Seen() int64        { return p.count.seen }
 // Marks implements text.Marked.
 func (p *matrixPart) Marks() uint8             { return p.count.marks }
 func (p *matrixPart) Suspect(marks uint8) bool { return suspect(marks) }
-func (p *matrixPart) Judge() error             { return p.count.judge() }
+func (p *matrixPart) CheckWholeFile() error    { return p.count.judge() }
 
 // SetDims does nothing, because the file has sizes.
 func (p *matrixPart) SetDims([]int64, []string) {}
 
-// Settle implements text.Part. It checks that the file has the number of entries that its header
-// announces. before is the number of entries in earlier parts, and last is true for the last part
-// of the file. If the first excess entry is in this part, Settle reads the part again, so that the
-// error can name its line.
-func (p *matrixPart) Settle(before int64, last bool) error {
+// CheckCount implements text.Part. It checks that the file has the number of entries that its
+// header announces. before is the number of entries in earlier parts, and last is true for the last
+// part of the file. If the first excess entry is in this part, CheckCount reads the part again, so
+// that the error can name its line.
+func (p *matrixPart) CheckCount(before int64, last bool) error {
 	c := p.count
 	switch total := before + c.seen; {
 	case before <= c.h.nnz && total > c.h.nnz:
@@ -141,10 +141,10 @@ type arrayPart struct {
 func (p *arrayPart) Ordinals() bool            { return true }
 func (p *arrayPart) SetDims([]int64, []string) {}
 
-// Seen returns 0 instead of the number of values in the part, because Settle does not need it. A
-// part of an array counts its values while it reads them, and reports too many values at once.
-func (p *arrayPart) Seen() int64                          { return 0 }
-func (p *arrayPart) Settle(before int64, last bool) error { return nil }
+// Seen returns 0 instead of the number of values in the part, because CheckCount does not need it.
+// A part of an array counts its values while it reads them, and reports too many values at once.
+func (p *arrayPart) Seen() int64                              { return 0 }
+func (p *arrayPart) CheckCount(before int64, last bool) error { return nil }
 
 // Count returns the number of values. It does not compute their coordinates.
 func (p *arrayPart) Count() int64 {

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// Look returns the path of the first Python that runs the statements in imports without an error.
-// It tries $PYTHON if that is set, and otherwise PATH's python3 and then /usr/bin/python3. The
-// error has the last line that each Python printed.
-func Look(imports string) (string, error) {
+// FindPython returns the path of the first Python that runs the statements in imports without an
+// error. It tries $PYTHON if that is set, and otherwise PATH's python3 and then /usr/bin/python3.
+// The error has the last line that each Python printed.
+func FindPython(imports string) (string, error) {
 	tried := []string{"python3", "/usr/bin/python3"}
 	if p := os.Getenv("PYTHON"); p != "" {
 		tried = []string{p}
@@ -41,10 +41,10 @@ func look(tried []string, imports string) (string, error) {
 	return "", errors.New(strings.Join(slices.Compact(failed), "; "))
 }
 
-// Find returns the path that Look finds, and skips the test if there is none.
+// Find returns the path that FindPython finds, and skips the test if there is none.
 func Find(t testing.TB, imports string) string {
 	t.Helper()
-	path, err := Look(imports)
+	path, err := FindPython(imports)
 	if err != nil {
 		t.Skipf("no Python for %q: %v", imports, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLook checks that Look skips a Python that lacks a module, and that its error says what
-// each Python lacked.
+// TestLook checks that look skips a Python that lacks a module, and that its error says what each
+// Python lacked.
 func TestLook(t *testing.T) {
 	dir := t.TempDir()
 	python := func(name, text string) string {

@@ -2,9 +2,9 @@ package tcs
 
 import "distaff/io/tensor"
 
-// Nothing returns a part of a tensor that has no entries and no memory. h is the part's header and
-// f its format. A process uses it for a tensor that only other processes read.
-func Nothing(h Header, f tensor.Format) *Tensor {
+// EmptyPart returns a part of a tensor that has no entries and no memory. h is the part's header
+// and f its format. A process uses it for a tensor that only other processes read.
+func EmptyPart(h Header, f tensor.Format) *Tensor {
 	t := &Tensor{Header: h.Clone(), Levels: make([]Level, len(f.Levels)),
 		Vals: Array{Width: uint8(h.Type.Size())}, part: true, edges: true}
 	for l, m := range f.Order {

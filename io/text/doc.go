@@ -9,9 +9,9 @@
 // goroutines, and returns the parsed blocks in file order. So errors appear in file order too.
 // They have a file, line and column.
 //
-// A plain file can also be read in parts (Parted, Part). Each reader reads the lines that begin
-// in its share of the bytes. It counts the lines before its share only if it must report a line
-// number.
+// A plain file can also be read in parts (PartedStream, Part). Each reader reads the lines that
+// begin in its share of the bytes. It counts the lines before its share only if it must report a
+// line number.
 //
 // Numbers are parsed by this package's own code: integers digit by digit, and floating-point
 // numbers exactly, with the same bits as from strconv.ParseFloat (number.go).

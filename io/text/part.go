@@ -8,9 +8,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// Parted is a stream whose file can be read in parts by several readers, which may be in
+// PartedStream is a stream whose file can be read in parts by several readers, which may be in
 // different processes.
-type Parted interface {
+type PartedStream interface {
 	coo.Stream
 	// Head returns the data that the format's OpenPart needs to read a part. It is nil if the
 	// file can't be read in parts: a pipe, or a compressed file.
@@ -31,13 +31,13 @@ type Part interface {
 	Count() int64
 	// Begin sets the number of entries before the part.
 	Begin(before int64)
-	// Seen returns the number of entries read so far, up to the first error. A part whose Settle
-	// does nothing may return 0.
+	// Seen returns the number of entries read so far, up to the first error. A part whose
+	// CheckCount does nothing may return 0.
 	Seen() int64
-	// Settle returns an error if the file announces its number of entries and the number of entries
-	// read so far differs. before is the number of entries before the part. last is true for the
-	// last part of the file.
-	Settle(before int64, last bool) error
+	// CheckCount returns an error if the file announces its number of entries and the number of
+	// entries read so far differs. before is the number of entries before the part. last is true
+	// for the last part of the file.
+	CheckCount(before int64, last bool) error
 }
 
 // Marked is a part that distinguishes kinds of entries, for example above and below the diagonal.
@@ -48,8 +48,8 @@ type Marked interface {
 	Marks() uint8
 	// Suspect reports whether a file that has these kinds may be wrong.
 	Suspect(marks uint8) bool
-	// Judge reads the whole file and returns an error if the kinds make it wrong.
-	Judge() error
+	// CheckWholeFile reads the whole file and returns an error if the kinds make it wrong.
+	CheckWholeFile() error
 }
 
 // Header contains what the head of a file records in every format: the size of the file in bytes.

@@ -45,18 +45,18 @@ func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part,
 	return &entriesPart{stream: s}, nil
 }
 
-// entriesPart is a part of a file. A .tns file does not announce its number of entries, so Settle
-// does nothing.
+// entriesPart is a part of a file. A .tns file does not announce its number of entries, so
+// CheckCount does nothing.
 type entriesPart struct {
 	*stream
 	seen int64
 }
 
-func (p *entriesPart) Ordinals() bool                       { return false }
-func (p *entriesPart) Count() int64                         { return 0 }
-func (p *entriesPart) Begin(before int64)                   {}
-func (p *entriesPart) Seen() int64                          { return p.seen }
-func (p *entriesPart) Settle(before int64, last bool) error { return nil }
+func (p *entriesPart) Ordinals() bool                           { return false }
+func (p *entriesPart) Count() int64                             { return 0 }
+func (p *entriesPart) Begin(before int64)                       {}
+func (p *entriesPart) Seen() int64                              { return p.seen }
+func (p *entriesPart) CheckCount(before int64, last bool) error { return nil }
 
 func (p *entriesPart) Next(b *coo.Batch) error {
 	err := p.stream.Next(b)

@@ -27,9 +27,9 @@ type Source struct {
 	// Tensors describes the tensors of the statement, for people. It is nil if there is no
 	// statement.
 	Tensors []Tensor
-	// Hasty means that compiling the object with Config.Flags would take longer than running it.
-	// The object may then be compiled with less optimization (see Builder.flags).
-	Hasty bool
+	// ShortLived means that compiling the object with Config.Flags would take longer than running
+	// it. The object may then be compiled with less optimization (see Builder.flags).
+	ShortLived bool
 }
 
 // Config describes how a Builder compiles. The zero value finds no compiler and has no cache;
@@ -44,9 +44,9 @@ type Config struct {
 	Kind      string   // folder in the cache; "" means "leaf"
 	Cache     string   // root of the cache; "" means no cache
 	Tmp       string   // folder for compilations; "" means os.TempDir
-	// Ours means that the sources are the program's own and do not interest its user. If the
+	// Internal means that the sources are the program's own and do not interest its user. If the
 	// compiler refuses a source, it is then deleted instead of kept.
-	Ours bool
+	Internal bool
 	// Run runs the compiler, whose absolute path is Argv[0]. It returns the compiler's output, and
 	// an error if the compiler failed. If Run is nil, the compiler is a child of this process.
 	Run func(ctx context.Context, c Command) (string, error)
@@ -141,7 +141,7 @@ func (b *Builder) Build(ctx context.Context, src Source) (*Object, error) {
 		}
 		return nil, b.missing
 	}
-	if full := src.full(); src.Hasty && b.name(full) != b.name(src) {
+	if full := src.full(); src.ShortLived && b.name(full) != b.name(src) {
 		if o := b.lookup(b.name(full)); o != nil {
 			return b.warned(o), nil
 		}
@@ -169,23 +169,23 @@ func (b *Builder) Build(ctx context.Context, src Source) (*Object, error) {
 	return b.warned(o), nil
 }
 
-// full returns src with Hasty cleared, so that it is compiled with Config.Flags.
+// full returns src with ShortLived cleared, so that it is compiled with Config.Flags.
 func (s Source) full() Source {
-	s.Hasty = false
+	s.ShortLived = false
 	return s
 }
 
 // flags returns the compiler's flags for src, without the flags for the CPU and the user's flags.
 //
-// If src.Hasty is true, the flags optimize less. The results of the leaf nevertheless have the same
-// bits. Optimization could change the results in two ways. The first is the choice of the products
-// that are fused with a sum, but the source text already fixes this choice. The second is the order
-// of a sum, which changes only at "omp simd reduction". A text with that pragma is compiled with
-// -O1, which makes the same lanes as -O3. Two kinds of text always get full optimization: a user's
-// C code, and text that lets the compiler decide about fusing.
+// If src.ShortLived is true, the flags optimize less. The results of the leaf nevertheless have the
+// same bits. Optimization could change the results in two ways. The first is the choice of the
+// products that are fused with a sum, but the source text already fixes this choice. The second is
+// the order of a sum, which changes only at "omp simd reduction". A text with that pragma is
+// compiled with -O1, which makes the same lanes as -O3. Two kinds of text always get full
+// optimization: a user's C code, and text that lets the compiler decide about fusing.
 func (b *Builder) flags(src Source) []string {
 	at := slices.Index(b.cfg.Flags, "-O3")
-	if !src.Hasty || at < 0 || strings.Contains(src.Text, "DST_FUSED") ||
+	if !src.ShortLived || at < 0 || strings.Contains(src.Text, "DST_FUSED") ||
 		strings.Contains(src.Text, "#pragma GCC visibility") {
 		return b.cfg.Flags
 	}
@@ -238,7 +238,7 @@ func (b *Builder) anyObject(src Source) *Object {
 		return nil
 	}
 	hasty := src
-	hasty.Hasty = true
+	hasty.ShortLived = true
 	for _, src := range []Source{src.full(), hasty} {
 		for _, cpu := range cpus {
 			prefix := strings.Join([]string{b.sourceKey(src), CPUKind(cpu), b.flagsKey(src)}, ".") +

@@ -93,7 +93,7 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	if err != nil {
 		failed := &CompileError{Compiler: b.compiler.Path, Args: b.args(flags, in, out),
 			Output: printable(said), Err: err}
-		if !b.cfg.Ours {
+		if !b.cfg.Internal {
 			keep, failed.Source = true, in
 			os.Remove(out)
 		}

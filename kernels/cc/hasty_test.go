@@ -14,7 +14,7 @@ func TestHasty(t *testing.T) {
 	b, _ := newBuilder(t, cfg)
 	build := func(b *Builder, text string, hasty bool) *Object {
 		t.Helper()
-		o, err := b.Build(context.Background(), Source{Text: text, Hasty: hasty})
+		o, err := b.Build(context.Background(), Source{Text: text, ShortLived: hasty})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,9 +25,9 @@ const (
 // standIn, if not nil, makes the backends of CUDA instead of package cuda.
 var standIn atomic.Pointer[func(Config) (kernels.Backend, error)]
 
-// StandIn sets f as the function that makes CUDA backends. Tests use it for an emulated GPU.
+// ReplaceCUDA sets f as the function that makes CUDA backends. Tests use it for an emulated GPU.
 // restore sets the default function again.
-func StandIn(f func(Config) (kernels.Backend, error)) (restore func()) {
+func ReplaceCUDA(f func(Config) (kernels.Backend, error)) (restore func()) {
 	standIn.Store(&f)
 	return func() { standIn.Store(nil) }
 }

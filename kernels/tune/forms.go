@@ -164,7 +164,7 @@ func (x *formLeaves) leaf(name string, form int64) (*codegen.Unit, kernels.Leaf,
 func (l *leaves) makeForms(cfg cc.Config) error {
 	l.formed = &formLeaves{libraries: map[string]*kernels.Library{},
 		units: map[string]*codegen.Unit{}, data: map[string][]*tcs.Tensor{}}
-	cfg.Ours, cfg.Cache = true, ""
+	cfg.Internal, cfg.Cache = true, ""
 	b, err := cc.New(cfg)
 	if err != nil {
 		return err

@@ -51,9 +51,9 @@ func Keep(root string, m *Model) error {
 	return c.Put(name(), o)
 }
 
-// Kept returns the model of this machine from the cache at root, or nil if the cache has none. The
-// error says why a stored model cannot be used.
-func Kept(root string) (*Model, error) {
+// LoadModel returns the model of this machine from the cache at root, or nil if the cache has none.
+// The error says why a stored model cannot be used.
+func LoadModel(root string) (*Model, error) {
 	if root == "" {
 		return nil, nil
 	}
@@ -85,7 +85,7 @@ func Kept(root string) (*Model, error) {
 const again = "; run distaff doctor --tune again"
 
 // check returns an error if one of the figures that it looks for is missing, or if a figure is
-// impossible. It does not look for Touched, Atomic, Region, Call, Dependent, Forms and Messages.
+// impossible. It does not look for FirstTouch, Atomic, Region, Call, Dependent, Forms and Messages.
 func (m *Model) check() error {
 	if len(m.Levels) == 0 || len(m.Gathers) == 0 || m.Threads < 1 {
 		return errors.New("the machine model in the cache lacks cache levels, indexed reads or threads" + again)

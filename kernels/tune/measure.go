@@ -48,7 +48,7 @@ func Measure(ctx context.Context, o Options) (*Model, error) {
 		return nil, err
 	}
 	defer l.close()
-	m.Touched, m.Compile = l.touched, l.compiling
+	m.FirstTouch, m.Compile = l.touched, l.compiling
 	if err := l.makeForms(o.Config); err != nil {
 		return nil, err
 	}

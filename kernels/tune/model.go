@@ -19,9 +19,9 @@ type Model struct {
 	// type.
 	MultiplyAdds64 Pair `json:"multiply_adds_float64"`
 	MultiplyAdds32 Pair `json:"multiply_adds_float32"`
-	// Touched is the rate of the first writes to fresh memory, in bytes per second. The system
+	// FirstTouch is the rate of the first writes to fresh memory, in bytes per second. The system
 	// assigns pages to the memory during these writes.
-	Touched Pair `json:"first_touch_bytes_per_second"`
+	FirstTouch Pair `json:"first_touch_bytes_per_second"`
 	// Atomic is the time of one atomic addition: by one thread alone, and when all threads add to
 	// one place.
 	Atomic Pair    `json:"atomic_seconds"`

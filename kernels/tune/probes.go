@@ -114,7 +114,7 @@ func newLeaves(ctx context.Context, cfg cc.Config, m *Model, bytes int64) (*leav
 
 // compile compiles and opens the leaves of all probes.
 func (l *leaves) compile(cfg cc.Config) error {
-	cfg.Ours, cfg.Cache = true, "" // the time of compilation is measured too
+	cfg.Internal, cfg.Cache = true, "" // the time of compilation is measured too
 	b, err := cc.New(cfg)
 	if err != nil {
 		return err

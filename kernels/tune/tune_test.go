@@ -319,7 +319,7 @@ func TestMeasureFails(t *testing.T) {
 // refused, and that looking for a model does not create a cache.
 func TestKept(t *testing.T) {
 	root := t.TempDir()
-	if m, err := Kept(root); m != nil || err != nil {
+	if m, err := LoadModel(root); m != nil || err != nil {
 		t.Errorf("an empty cache: got %v, %v", m, err)
 	}
 	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
@@ -334,7 +334,7 @@ func TestKept(t *testing.T) {
 	if err := Keep(root, m); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Kept(root)
+	got, err := LoadModel(root)
 	if err != nil || !reflect.DeepEqual(got, m) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, m)
 	}
@@ -346,7 +346,7 @@ func TestKept(t *testing.T) {
 	if err := Keep(root, &part); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Kept(root); got != nil || err == nil ||
+	if got, err := LoadModel(root); got != nil || err == nil ||
 		!strings.Contains(err.Error(), "incomplete") {
 		t.Errorf("a model without a figure for branches: got %v, %v", got, err)
 	}
@@ -355,7 +355,7 @@ func TestKept(t *testing.T) {
 	if err := Keep(root, &part); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Kept(root); got != nil || err == nil ||
+	if got, err := LoadModel(root); got != nil || err == nil ||
 		!strings.Contains(err.Error(),
 			"impossible value: values of float64 are multiplied by 2 threads at 0.4 times") {
 		t.Errorf("a model with an impossible figure: got %v, %v", got, err)
@@ -363,7 +363,7 @@ func TestKept(t *testing.T) {
 	if err := Keep(root, &Model{Threads: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Kept(root); got != nil || err == nil ||
+	if got, err := LoadModel(root); got != nil || err == nil ||
 		!strings.Contains(err.Error(), "the machine model in the cache lacks cache levels, indexed reads or threads") {
 		t.Errorf("a model without levels: got %v, %v", got, err)
 	}
@@ -371,7 +371,7 @@ func TestKept(t *testing.T) {
 	if err := os.WriteFile(path, []byte("no object"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Kept(root); got != nil || err == nil {
+	if got, err := LoadModel(root); got != nil || err == nil {
 		t.Errorf("a damaged file: got %v, %v", got, err)
 	}
 	if _, _, err := cc.Clear(root); err != nil {

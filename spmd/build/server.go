@@ -174,9 +174,10 @@ func (s *Server) Close() {
 	s.cmd.Wait() // the exit code has no meaning
 }
 
-// Aside implements cc.Config.Run: it runs the compiler from a new child process. If this program
-// cannot be started as a compile server, Aside runs the compiler from this process.
-func Aside(ctx context.Context, c cc.Command) (string, error) {
+// CompileInChild implements cc.Config.Run: it runs the compiler from a new child process. If this
+// program cannot be started as a compile server, CompileInChild runs the compiler from this
+// process.
+func CompileInChild(ctx context.Context, c cc.Command) (string, error) {
 	s, err := Start()
 	if err != nil || s == nil {
 		return cc.Run(ctx, c)

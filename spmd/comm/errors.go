@@ -87,12 +87,12 @@ func (e *RankError) ExitCode() int { return e.Code }
 // orderly way.
 type AgreedError struct{ RankError }
 
-// OwnMistake marks an error as a mistake in the command line of a single rank. The other ranks do
-// not have this mistake. Agree keeps the mark.
-type OwnMistake struct{ Err error }
+// LocalUsageError marks an error as a mistake in the command line of a single rank. The other ranks
+// do not have this mistake. Agree keeps the mark.
+type LocalUsageError struct{ Err error }
 
-func (e *OwnMistake) Error() string { return e.Err.Error() }
-func (e *OwnMistake) Unwrap() error { return e.Err }
+func (e *LocalUsageError) Error() string { return e.Err.Error() }
+func (e *LocalUsageError) Unwrap() error { return e.Err }
 
 // PanicError is the error of a rank whose function panicked. Stack is the stack of the panic.
 type PanicError struct {

@@ -19,8 +19,8 @@ type Place struct {
 	CPUs  []int // cores that the process may run on, by its affinity
 }
 
-// Here returns the place of the calling process.
-func Here() Place {
+// CurrentPlace returns the place of the calling process.
+func CurrentPlace() Place {
 	p := Place{PID: os.Getpid()}
 	p.Host, _ = os.Hostname()
 	p.Node = p.Host
@@ -40,7 +40,7 @@ func Here() Place {
 }
 
 // Places returns the place of every rank, in order of rank. Every rank must call it.
-func Places(c Comm) ([]Place, error) { return AllgatherValue(c, Here()) }
+func Places(c Comm) ([]Place, error) { return AllgatherValue(c, CurrentPlace()) }
 
 // Local returns the number of rank among the ranks of its node, and the number of ranks on that
 // node.

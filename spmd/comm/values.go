@@ -107,7 +107,7 @@ func Agree(c Comm, err error) error {
 		Own, Missing bool
 	}
 	if mine == lowest {
-		var own *OwnMistake
+		var own *LocalUsageError
 		f.Code, f.Text, f.Own = ExitCode(err), err.Error(), errors.As(err, &own)
 		f.Missing = isMissing(rank, err)
 	}

@@ -10,8 +10,8 @@ import (
 	"distaff/kernels"
 )
 
-// Ahead compiles leaves in the background before statements request them, and stores them in the
-// cache. It gets the leaves from the function units, which it calls on another goroutine. This
+// CompileAhead compiles leaves in the background before statements request them, and stores them in
+// the cache. It gets the leaves from the function units, which it calls on another goroutine. This
 // function yields the units of the leaves that statements will probably request. At most one leaf
 // for each core is compiled at a time.
 //
@@ -19,9 +19,9 @@ import (
 // it in the cache. Otherwise the statement compiles the leaf itself. A wrong prediction only costs
 // time; it changes no result. stop cancels all compilations, and waits until they have ended.
 //
-// Ahead does nothing if leaves are not kept in a cache, if there is no compiler or only one core,
-// or if leaves do not run on CPUs.
-func (e *Env) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(),
+// CompileAhead does nothing if leaves are not kept in a cache, if there is no compiler or only one
+// core, or if leaves do not run on CPUs.
+func (e *Env) CompileAhead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(),
 	err error) {
 	b, err := e.Backend()
 	if err != nil {

@@ -43,8 +43,8 @@ type Settings struct {
 	Untuned bool   // do not use measured forms of code, but the default forms
 	// the caller's goroutine is locked to its thread, and leaves run on that thread
 	Locked bool
-	// Compiler, if not nil, starts the C compiler (cc.Config.Run). If it is nil, build.Aside starts
-	// the compiler.
+	// Compiler, if not nil, starts the C compiler (cc.Config.Run). If it is nil,
+	// build.CompileInChild starts the compiler.
 	Compiler func(ctx context.Context, c cc.Command) (string, error)
 	// UserCode holds the C files that schedules name. If it is nil, C functions cannot be used.
 	UserCode *usercode.Files
@@ -315,7 +315,7 @@ func (s Settings) Backend() (kernels.Backend, error) {
 	}
 	cfg.CPU, cfg.Note, cfg.Detail, cfg.Run = s.CPU, s.note, s.Detail, s.Compiler
 	if cfg.Run == nil {
-		cfg.Run = build.Aside
+		cfg.Run = build.CompileInChild
 	}
 	if s.Tmp != "" {
 		cfg.Tmp = s.Tmp

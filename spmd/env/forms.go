@@ -46,7 +46,7 @@ func (e *Env) measured() forms.Set {
 	if err != nil {
 		return forms.Set{} // the first leaf that is compiled reports this error
 	}
-	m, err := tune.Kept(cfg.Cache)
+	m, err := tune.LoadModel(cfg.Cache)
 	if err != nil {
 		e.Detail("no measured forms are used: " + err.Error())
 	}

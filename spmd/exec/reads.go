@@ -95,7 +95,7 @@ func (x *reading) follow(ranks []int) {
 			if x.largest < 0 || z.Most() > x.most {
 				x.largest, x.most = plan.Block(n.Piece), z.Most()
 			}
-			if n.Comes && x.travels {
+			if n.IsNew && x.travels {
 				x.addArrival(&s, ranks, n.Homes, z)
 			}
 		}
@@ -111,7 +111,7 @@ func (x *reading) followLane(ranks []int, lane *plan.Lane) {
 	for _, needs := range lane.Flow.Needs(ranks[0]) {
 		s := coming{}
 		for _, n := range needs {
-			if b, ok := lane.Block(plan.Block(n.Piece)); ok && n.Comes {
+			if b, ok := lane.Block(plan.Block(n.Piece)); ok && n.IsNew {
 				x.addArrival(&s, ranks, n.Homes, x.f.Parts[x.operand](b))
 			}
 		}

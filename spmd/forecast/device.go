@@ -48,12 +48,12 @@ func largestCall(k *prepared.Planned) (takes float64, worst string, part float64
 	operands := make([]*estimate.Tensor, len(p.Operands))
 	for i, o := range p.Operands {
 		if t := x.tensor(o.Tensor, o.Partition); len(t.Layout.Dims) > 0 && o.Gathered == nil &&
-			t.Partition.Given() {
+			t.Partition.IsPlain() {
 			operands[i] = t
 		}
 	}
 	result := x.tensor(p.Norm.LHS.Name, p.Result)
-	if len(result.Layout.Dims) == 0 || result.Sparse() || !result.Partition.Given() {
+	if len(result.Layout.Dims) == 0 || result.Sparse() || !result.Partition.IsPlain() {
 		result = nil
 	}
 	for s := range p.Steps(k.Reader.Env.Comm.Rank()) {

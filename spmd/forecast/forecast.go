@@ -384,7 +384,7 @@ func (x *Forecast) loadInput(operand int, s *estimate.Tensor) load.Input {
 	name := x.k.Problem.Operands[operand].Tensor
 	src := x.k.Reader.Sources[name]
 	listed := src.Listed(src.EntryCount(s.Layout.Dims))
-	in := x.k.Reader.Foretold(name, estimate.Round(listed))
+	in := x.k.Reader.LoadInput(name, estimate.Round(listed))
 	in.Records = func(b plan.Block, roomed bool) int64 { return s.Records(b, listed, roomed) }
 	return in
 }

@@ -96,7 +96,7 @@ type pinned struct {
 func (x *Forecast) pinned() (list []pinned) {
 	seen := map[string]bool{}
 	add := func(name string, s *estimate.Tensor, operand int, parts bool) {
-		if seen[name] || x.k.Parsed.Memory(name) != place.Device || !s.Partition.Given() {
+		if seen[name] || x.k.Parsed.Memory(name) != place.Device || !s.Partition.IsPlain() {
 			return
 		}
 		seen[name] = true

@@ -102,13 +102,13 @@ func (x *Least) add(t *tensorLeast) {
 
 func (x *Least) operand(o plan.Operand) {
 	s, src := x.tensor(o.Tensor, o.Before()), x.k.Reader.Sources[o.Tensor]
-	if src.Held() || len(s.Layout.Dims) == 0 || !s.Partition.Given() {
+	if src.Held() || len(s.Layout.Dims) == 0 || !s.Partition.IsPlain() {
 		// scalars do not count, and if the partition depends on entries it is not yet known which
 		// rank has which
 		return
 	}
 	t := &tensorLeast{name: o.Tensor,
-		at: x.k.Reader.Target(o.Before(), o.Tensor).Least(x.k.Reader.Foretold(o.Tensor, 0), s.Fixed,
+		at: x.k.Reader.Target(o.Before(), o.Tensor).Least(x.k.Reader.LoadInput(o.Tensor, 0), s.Fixed,
 			x.k.Problem.Ranks)}
 	if src.Gen != nil && s.Sparse() {
 		t.entries = src.Gen.Entries(s.Layout.Dims)
@@ -120,7 +120,7 @@ func (x *Least) operand(o plan.Operand) {
 func (x *Least) result() {
 	p, name := x.k.Problem, x.k.Problem.Norm.LHS.Name
 	s := x.tensor(name, p.FinalPartition())
-	if len(s.Layout.Dims) == 0 || s.Sparse() && !x.k.Reader.Full() || !s.Partition.Given() {
+	if len(s.Layout.Dims) == 0 || s.Sparse() && !x.k.Reader.Full() || !s.Partition.IsPlain() {
 		return
 	}
 	t := &tensorLeast{name: name, at: make([]float64, p.Ranks)}

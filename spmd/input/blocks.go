@@ -122,11 +122,11 @@ func (r *Reader) HeldIn(name string) (b *store.Blocks, asIs bool) {
 	return s.held.Blocks, r.AsStored(s)
 }
 
-// Loose reports whether a program holds the operand and may also change its values by itself,
-// without a statement. The operand is then not kept on a device (see Held.Loose).
-func (r *Reader) Loose(name string) bool {
+// MayChange reports whether a program holds the operand and may also change its values by itself,
+// without a statement. The operand is then not kept on a device (see Held.MayChange).
+func (r *Reader) MayChange(name string) bool {
 	s := r.Sources[name]
-	return s.held != nil && s.held.Loose
+	return s.held != nil && s.held.MayChange
 }
 
 // Target returns the description of the blocks that a tensor has in partition part.
@@ -142,9 +142,9 @@ func (r *Reader) Target(part *partition.Partition, name string) *load.Target {
 	return &load.Target{Partition: part, Spec: spec, Cfg: r.Env.Config()}
 }
 
-// Foretold returns what package load must know about a tensor to estimate the cost of making its
+// LoadInput returns what package load must know about a tensor to estimate the cost of making its
 // blocks. entries is the approximate number of entries that the tensor's source lists.
-func (r *Reader) Foretold(name string, entries int64) load.Input {
+func (r *Reader) LoadInput(name string, entries int64) load.Input {
 	s := r.Sources[name]
 	in := load.Input{Entries: entries}
 	switch {

@@ -44,9 +44,9 @@ type Held struct {
 	// Apart says that each rank's leaf made its block or its replica in memory that no other rank
 	// shares. It is the same at every rank.
 	Apart bool
-	// Loose says that the program may change the values too. The tensor is then not kept
+	// MayChange says that the program may change the values too. The tensor is then not kept
 	// (env.Env.Keep).
-	Loose bool
+	MayChange bool
 	// Kind is the kind of data that the tensor was generated as, for plans. It is nil if it was not
 	// generated or if this is unknown.
 	Kind *gen.Kind

@@ -35,7 +35,7 @@ type Source struct {
 	data   *gen.Generator // of Gen; set when sizes and formats are known
 	Scalar *tensor.Value
 
-	alone   bool  // only rank 0 has the tensor, and others have a tcs.Nothing
+	alone   bool  // only rank 0 has the tensor, and others have a tcs.EmptyPart
 	entries int64 // number of stored entries of the tensor
 
 	Checksum string // of the file, if Options.Checksums is set
@@ -209,7 +209,7 @@ func (r *Reader) openFile(s *Source, want tensor.Type) error {
 			tensor.Count(int64(len(s.dims)), "mode"), s.name, s.order)
 	}
 	s.typ, s.about = st.Type(), aboutEntries(st, s.order)
-	if d, ok := st.(coo.Densed); ok {
+	if d, ok := st.(coo.DenseReporter); ok {
 		s.Dense = d.Dense()
 	}
 	return nil
@@ -219,7 +219,7 @@ func (r *Reader) openFile(s *Source, want tensor.Type) error {
 func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 	if dims == nil {
 		dims = r.o.Sizes[s.name]
-		if f, err := convert.FormatOf(s.In.File); err == nil && f.Loose {
+		if f, err := convert.FormatOf(s.In.File); err == nil && f.SizesFromOptions {
 			dims = r.p.Sizes[s.name]
 		} else if slices.Contains(dims, -1) { // the file says them all
 			dims = nil

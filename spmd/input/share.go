@@ -158,7 +158,7 @@ func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 		s.Tensor, s.entries = in.Tensor, in.Tensor.Vals.Len
 		return nil
 	case h.Alone != nil:
-		s.Tensor, s.alone, s.entries = tcs.Nothing(h.Alone.Header, h.Alone.Format), true,
+		s.Tensor, s.alone, s.entries = tcs.EmptyPart(h.Alone.Header, h.Alone.Format), true,
 			h.Alone.Entries
 		return nil
 	case convert.Ext(in.File) == ".tcs":
@@ -179,7 +179,7 @@ func ParseKind(tensor, kind string) (*gen.Kind, error) {
 	k, err := gen.Parse(tensor, kind)
 	name, _, _ := strings.Cut(kind, ":")
 	if e := (*gen.Error)(nil); errors.As(err, &e) && !slices.Contains(gen.Kinds(), name) {
-		err = &gen.Error{Msg: e.Msg + diag.Meant(name, gen.Kinds())}
+		err = &gen.Error{Msg: e.Msg + diag.DidYouMean(name, gen.Kinds())}
 	}
 	return k, err
 }

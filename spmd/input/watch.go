@@ -147,11 +147,11 @@ func (r *Reader) Fault() error {
 	return nil
 }
 
-// Blame replaces the error or the panic of a job if an input changed while the job ran. The new
-// error names this input. A changed input can cause any failure. Blame keeps the job's error if the
-// context has ended. It also replaces a panic if a trusted .tcs file is invalid. Blame must be
-// deferred.
-func (r *Reader) Blame(err *error) {
+// BlameChangedInput replaces the error or the panic of a job if an input changed while the job ran.
+// The new error names this input. A changed input can cause any failure. BlameChangedInput keeps
+// the job's error if the context has ended. It also replaces a panic if a trusted .tcs file is
+// invalid. BlameChangedInput must be deferred.
+func (r *Reader) BlameChangedInput(err *error) {
 	if v := recover(); v != nil {
 		broken := r.Fault()
 		if broken == nil {

@@ -54,8 +54,8 @@ func (c *checks) finish() (err error) {
 }
 
 // compare compares the result of a run with the reference evaluator, and closes n, the snapshot of
-// the run. If the two results differ, every rank gets an *Ended. ordinal says in the message which
-// run it was: "first" or "last".
+// the run. If the two results differ, every rank gets a *NoOutputError. ordinal says in the message
+// which run it was: "first" or "last".
 func (c *checks) compare(s *jobfile.Statement, k *program.Statement, n *program.Snapshot,
 	ordinal string) error {
 	defer n.Close()
@@ -76,7 +76,7 @@ func (c *checks) compare(s *jobfile.Statement, k *program.Statement, n *program.
 		return c.r.names.at(s, err)
 	}
 	if differs != "" {
-		return &Ended{differs}
+		return &NoOutputError{differs}
 	}
 	return nil
 }

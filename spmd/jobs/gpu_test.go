@@ -99,7 +99,7 @@ func TestGPULeaves(t *testing.T) {
 // every access and every race. The results must be the reference's, and ranks must send what is
 // planned.
 func TestGPUJobsRun(t *testing.T) {
-	t.Cleanup(target.StandIn(
+	t.Cleanup(target.ReplaceCUDA(
 		func(target.Config) (kernels.Backend, error) { return interpret.Backend{}, nil }))
 	for name, text := range gpuJobs(t) {
 		for _, gpus := range []int{4, 8} {
@@ -121,7 +121,7 @@ func TestGPUJobsEmulated(t *testing.T) {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
 	}
 	tmp, cache := t.TempDir(), t.TempDir()
-	t.Cleanup(target.StandIn(func(cfg target.Config) (kernels.Backend, error) {
+	t.Cleanup(target.ReplaceCUDA(func(cfg target.Config) (kernels.Backend, error) {
 		return cuda.Emulated(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache})
 	}))
 	texts := gpuJobs(t)

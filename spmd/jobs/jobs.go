@@ -91,15 +91,15 @@ type Report struct {
 	Lines      []string  // the results of checks, at rank 0
 }
 
-// Ended is the error of a job that ends without writing outputs. Either a check found a difference,
-// or a repeat with "or fail" made its last pass and its condition still did not hold. Every rank
-// gets the same error.
-type Ended struct{ Msg string }
+// NoOutputError is the error of a job that ends without writing outputs. Either a check found a
+// difference, or a repeat with "or fail" made its last pass and its condition still did not hold.
+// Every rank gets the same error.
+type NoOutputError struct{ Msg string }
 
-func (e *Ended) Error() string { return e.Msg }
+func (e *NoOutputError) Error() string { return e.Msg }
 
 // ExitCode is 4.
-func (e *Ended) ExitCode() int { return 4 }
+func (e *NoOutputError) ExitCode() int { return 4 }
 
 // execution is the state of Run at one rank.
 type execution struct {
@@ -155,7 +155,7 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 	watched := r.watch()
 	err = r.passes()
 	watched()
-	var ended *Ended
+	var ended *NoOutputError
 	if err != nil && !errors.As(err, &ended) {
 		return nil, err
 	}
@@ -166,8 +166,8 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 }
 
 // compileAhead makes rank 0 compile the leaves of all statements in parallel while the first
-// statements load their inputs and run (see env.Env.Ahead). It skips a statement if its leaves
-// cannot be found, and all statements if their tensors have an error, because preparing the
+// statements load their inputs and run (see env.Env.CompileAhead). It skips a statement if its
+// leaves cannot be found, and all statements if their tensors have an error, because preparing the
 // statements reports the errors later. The caller must call stop.
 func (r *execution) compileAhead() (stop func(), err error) {
 	if r.o.Leaves == nil || r.p.Rank() != 0 {
@@ -178,7 +178,7 @@ func (r *execution) compileAhead() (stop func(), err error) {
 		return func() {}, nil
 	}
 	ranks := r.p.Ranks()
-	return r.p.Ahead(func(ctx context.Context) iter.Seq[*codegen.Unit] {
+	return r.p.CompileAhead(func(ctx context.Context) iter.Seq[*codegen.Unit] {
 		return func(yield func(*codegen.Unit) bool) {
 			begun := map[string]bool{}
 			for _, s := range statements {
@@ -291,7 +291,7 @@ func (r *execution) settle(name string) error {
 			return err
 		}
 	}
-	return r.p.LieIn(name, t.Placement.Placement.Memory())
+	return r.p.SetMemory(name, t.Placement.Placement.Memory())
 }
 
 // place moves a tensor to a placement.
@@ -338,7 +338,7 @@ func (r *execution) item(it jobfile.Item) error {
 				nil {
 				return err
 			}
-			return r.p.LieIn(it.Name, it.Placement.Placement.Memory())
+			return r.p.SetMemory(it.Name, it.Placement.Placement.Memory())
 		}
 		return nil
 	})
@@ -362,10 +362,10 @@ type located struct{ error }
 func (e located) Unwrap() error { return e.error }
 
 // at adds the position of an item to an error, unless the error has a position. It returns an
-// *Ended unchanged.
+// *NoOutputError unchanged.
 func (r *names) at(it jobfile.Item, err error) error {
 	var has located
-	var ended *Ended
+	var ended *NoOutputError
 	if err == nil || errors.As(err, &has) || errors.As(err, &ended) {
 		return err
 	}
@@ -498,7 +498,7 @@ func (r *execution) repeat(t *jobfile.Repeat) error {
 		sep = ", "
 	}
 	if t.Fail {
-		return &Ended{msg}
+		return &NoOutputError{msg}
 	}
 	r.note(msg)
 	return nil

@@ -77,7 +77,7 @@ func (r *execution) writable() error {
 }
 
 // write writes the statistics and, if results is set, the outputs. results is false if the job ends
-// with an *Ended. Every rank must call it.
+// with a *NoOutputError. Every rank must call it.
 func (r *execution) write(results bool) error {
 	var list []output.Output
 	if results {

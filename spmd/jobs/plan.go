@@ -356,7 +356,7 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 	switch in := (load.Input{Tensor: h.File, AsIs: asIs}); {
 	case a.Blocks.Partition.Ordered() == nil:
 		exact = a.Blocks.Moves(h.Blocks, asIs, h.Entries, travel)
-	case h.File != nil && !h.Loose && a.Blocks.UsesBetween(in, x.ranks): // every rank has the tensor
+	case h.File != nil && !h.MayChange && a.Blocks.UsesBetween(in, x.ranks): // every rank has the tensor
 	default:
 		exact = input.StoredMoves(a.Blocks, h.Blocks, asIs, h.Entries, x.ranks, travel)
 	}

@@ -26,12 +26,12 @@ type OtherRank struct{ Err error }
 func (e *OtherRank) Error() string { return e.Err.Error() }
 func (e *OtherRank) Unwrap() error { return e.Err }
 
-// Unmet is the error of a process that failed to open or close MPI. The process does not know
+// OpenError is the error of a process that failed to open or close MPI. The process does not know
 // whether other ranks have failed too, or whether they wait for this process.
-type Unmet struct{ Err error }
+type OpenError struct{ Err error }
 
-func (e *Unmet) Error() string { return e.Err.Error() }
-func (e *Unmet) Unwrap() error { return e.Err }
+func (e *OpenError) Error() string { return e.Err.Error() }
+func (e *OpenError) Unwrap() error { return e.Err }
 
 // Options holds the options of a job that package launch uses.
 type Options struct {
@@ -75,7 +75,7 @@ func Run(ctx context.Context, l mpi.Launcher, set Options,
 	rank := Rank{Threads: set.Threads}
 	if l.Rank == 0 || l.LocalRank == 0 { // the ranks that compile: see build.Shared
 		n := 1
-		if l.Rank == 0 { // rank 0 compiles several leaves at a time: see env.Env.Ahead
+		if l.Rank == 0 { // rank 0 compiles several leaves at a time: see env.Env.CompileAhead
 			n = min(runtime.NumCPU(), mostCompilers)
 		}
 		servers, err := build.StartPool(n)
@@ -103,7 +103,7 @@ func Run(ctx context.Context, l mpi.Launcher, set Options,
 		return &OtherRank{err}
 	}
 	if err != nil { // an error of MPI itself
-		err = &Unmet{err}
+		err = &OpenError{err}
 	}
 	return err
 }

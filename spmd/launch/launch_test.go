@@ -14,7 +14,7 @@ import (
 // and that their threads sleep while they wait if there are more threads than cores.
 func TestShareCores(t *testing.T) {
 	cores := kernels.Cores()
-	here := comm.Here()
+	here := comm.CurrentPlace()
 	if len(here.CPUs) == 0 {
 		t.Skip("the affinity of this process is not known")
 	}

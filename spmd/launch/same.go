@@ -66,7 +66,7 @@ func (t Description) CheckSame(c comm.Comm) error {
 			if k < len(first) {
 				theirs = first[k][1]
 			}
-			err = &comm.OwnMistake{Err: fault.Commandf(
+			err = &comm.LocalUsageError{Err: fault.Commandf(
 				"this rank has another job than rank 0: %s is %s here, but %s at rank 0; give "+
 					"every rank the same command line and program",
 				p[0], orNothing(p[1]), orNothing(theirs))}

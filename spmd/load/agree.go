@@ -60,7 +60,7 @@ func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 			return cerr
 		}
 		if c.Rank() <= first {
-			if e := part.Settle(before, c.Rank() == c.Size()-1 && first == c.Size()); e != nil {
+			if e := part.CheckCount(before, c.Rank() == c.Size()-1 && first == c.Size()); e != nil {
 				err = e
 			}
 		}
@@ -84,7 +84,7 @@ func judge(c comm.Comm, part text.Part) error {
 		return err
 	}
 	if c.Rank() == 0 {
-		err = p.Judge()
+		err = p.CheckWholeFile()
 	}
 	return Agree(c, err)
 }

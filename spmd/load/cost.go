@@ -177,7 +177,7 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	way = g.chooseWay(entries, roomed)
 	// coordinates may repeat
 	if way == joining && !g.Spec.Format.Repeats() &&
-		entries.(coo.Tensored).Tensor().Format().Repeats() {
+		entries.(coo.TensorStream).Tensor().Format().Repeats() {
 		return collecting, bytes
 	}
 	if way != spreading || in.Distinct {

@@ -149,7 +149,7 @@ const (
 // The stream is this rank's own piece, so that ranks may choose differently. The caller must
 // therefore make the ranks agree. s is the result of newSlots.
 func (g *Target) chooseWay(in coo.Stream, s *slots) int64 {
-	_, stored := in.(coo.Tensored)
+	_, stored := in.(coo.TensorStream)
 	switch {
 	case g.Spec.Format.AllDense():
 		return spreading
@@ -163,7 +163,7 @@ func (g *Target) chooseWay(in coo.Stream, s *slots) int64 {
 // placing chooses what happens to the values in a dense block when entries of the stream are stored
 // there (see coo.Placing).
 func (g *Target) placing(in coo.Stream) coo.Placing {
-	t, stored := in.(coo.Tensored)
+	t, stored := in.(coo.TensorStream)
 	switch {
 	case !stored || g.Spec.Duplicates == coo.Refuse || t.Tensor().Format().Repeats():
 		return coo.Once
@@ -205,7 +205,7 @@ func (s *scatterer) exchange(to sink) error {
 			return err
 		}
 		if state[1] > 0 {
-			return settle(s.c, s.part, fail, r.in.Skim)
+			return settle(s.c, s.part, fail, r.in.CheckRest)
 		}
 		if err := x.deliver(); err != nil {
 			return err

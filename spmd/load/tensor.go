@@ -16,7 +16,7 @@ type Source struct {
 	Tensor *tcs.Tensor
 	Check  bool // the tensor is a file that is not trusted
 	AsIs   bool // blocks have the tensor's format and type
-	// Alone says that only rank 0 has the tensor. Other ranks have a tcs.Nothing.
+	// Alone says that only rank 0 has the tensor. Other ranks have a tcs.EmptyPart.
 	Alone bool
 	Tmp   string // folder of temporary files
 	Limit *tcs.Limit

@@ -134,7 +134,7 @@ func (e *C) load(ctx context.Context, funcs []*ir.Func) (*kernels.Library, error
 	if err := lint.Check(text); err != nil {
 		return nil, err
 	}
-	o, err := e.b.Build(ctx, cc.Source{Text: text, Label: "random cases", Hasty: e.hasty})
+	o, err := e.b.Build(ctx, cc.Source{Text: text, Label: "random cases", ShortLived: e.hasty})
 	if err != nil {
 		return nil, err
 	}

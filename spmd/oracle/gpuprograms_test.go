@@ -67,7 +67,7 @@ func onEmulatedGPUs(t *testing.T) {
 	tmp, cache := t.TempDir(), t.TempDir()
 	var mu sync.Mutex
 	gpus := map[int]kernels.Backend{} // by rank; a program's leftovers would disturb the next program
-	t.Cleanup(target.StandIn(func(cfg target.Config) (kernels.Backend, error) {
+	t.Cleanup(target.ReplaceCUDA(func(cfg target.Config) (kernels.Backend, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if b := gpus[cfg.Local]; b != nil {

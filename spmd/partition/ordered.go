@@ -33,9 +33,9 @@ func (p *Partition) Ordered() *Axis {
 	return nil
 }
 
-// Given reports whether each axis is a plain axis. All pieces are then known without reading the
+// IsPlain reports whether each axis is a plain axis. All pieces are then known without reading the
 // tensor's entries.
-func (p *Partition) Given() bool {
+func (p *Partition) IsPlain() bool {
 	return !slices.ContainsFunc(p.Axes,
 		func(a Axis) bool { return a.Ordered != nil || a.Image != nil })
 }

@@ -181,7 +181,7 @@ func newStatementPlan(p *forecast.Planned, r budget) *statementPlan {
 		if t.Result {
 			source = "result"
 		}
-		if lies := Lies(p, t); lies != "" {
+		if lies := WherePlaced(p, t); lies != "" {
 			source += ", " + tensor.Printable(lies)
 		}
 		d.Tensors = append(d.Tensors,

@@ -315,7 +315,7 @@ func TestLies(t *testing.T) {
 		"at (j) -> M(0)",
 		"at (i) -> M(0)",
 	} {
-		if got := Lies(p, p.Tensors[k]); got != want {
+		if got := WherePlaced(p, p.Tensors[k]); got != want {
 			t.Errorf("%s lies %q, want %q", p.Tensors[k].Name, got, want)
 		}
 	}
@@ -328,14 +328,14 @@ func TestLies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := Lies(p, p.Tensors[0]),
+	if got, want := WherePlaced(p, p.Tensors[0]),
 		"at (i,j) -> M(j), and moved from there to its blocks before the first step, "; !strings.HasPrefix(got, want) {
 		t.Errorf("A lies %q, want %q", got, want)
 	}
 	p = planOf(t, "y(i) = x(i)", map[string][]int64{"x": {64}},
 		spmd.Options{Ranks: 4, Schedule: []string{"divide(i,io,ii,2),distribute(io)"},
 			Placements: []string{"y(i) -> M(i)"}})
-	if got, want := Lies(p, p.Tensors[1]),
+	if got, want := WherePlaced(p, p.Tensors[1]),
 		"at (i) -> M(i), where its blocks are moved after the last step, 384 bytes"; p.Tensors[1].Name != "y" || got != want {
 		t.Errorf("%s lies %q, want %q", p.Tensors[1].Name, got, want)
 	}

@@ -80,9 +80,9 @@ func nestLoop(l forecast.PlannedNestLoop) string {
 	return s
 }
 
-// Lies returns a phrase that says where the blocks of a tensor are. It returns "" if the tensor has
-// no placement and the schedule is not distributed.
-func Lies(p *forecast.Planned, t forecast.PlannedTensor) string {
+// WherePlaced returns a phrase that says where the blocks of a tensor are. It returns "" if the
+// tensor has no placement and the schedule is not distributed.
+func WherePlaced(p *forecast.Planned, t forecast.PlannedTensor) string {
 	first := "where its blocks are first read"
 	if t.Result {
 		first = "where its blocks are first computed"

@@ -77,7 +77,7 @@ func (s *leaf) request() codegen.Request {
 	p := s.p
 	req := codegen.Request{
 		Statement: codegen.Statement{Stmt: s.stmt, Normal: s.norm, Names: p.userNames(),
-			Elsewhere: s.elsewhere, ComputeType: p.Reader.ComputeType},
+			InOtherTerms: s.elsewhere, ComputeType: p.Reader.ComputeType},
 		Tensors: codegen.Tensors{All: map[string]codegen.Tensor{}, Old: s.old,
 			Sizes: p.Reader.Sizes.Vars, Exact: s.exact, InPlace: s.inPlace},
 		// the capacity is equal at all ranks, which compile one leaf
@@ -126,7 +126,8 @@ func (s *leaf) compile() error {
 }
 
 // load builds the leaf from its unit. Without a C compiler, a stored or built-in leaf with its own
-// unit may replace it (see builtin.StandIn). If there are several ranks, every rank must call it.
+// unit may replace it (see builtin.Substitute). If there are several ranks, every rank must call
+// it.
 func (s *leaf) load() error {
 	p := s.p
 	if err := p.Reader.Env.Allow(s.unit); err != nil {
@@ -140,7 +141,7 @@ func (s *leaf) load() error {
 	leaf, err := b.Build(p.Reader.Env.Ctx, s.unit)
 	if errors.Is(err, kernels.ErrNoCompiler) {
 		// The blocks of several leaves and ranks are combined, so they must have equal formats.
-		leaf, s.unit, err = builtin.StandIn(p.Reader.Env.Ctx, b, s.unit, !p.Problem.Whole,
+		leaf, s.unit, err = builtin.Substitute(p.Reader.Env.Ctx, b, s.unit, !p.Problem.Whole,
 			p.Reader.Env.Note, err)
 	}
 	s.leaf = leaf

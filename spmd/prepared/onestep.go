@@ -158,6 +158,6 @@ func (p *Planned) CanWriteOver(h *input.Held) bool {
 		return n != nil && len(h.Blocks.Owners) == 1
 	}
 	return h.Apart && (h.Replica != nil) == n.IsKnown() && p.Reader.Env.Code() != codegen.CUDA &&
-		(n.result.LaidAs(h.Blocks) || slices.Equal(n.result.Owners, h.Blocks.Owners) &&
+		(n.result.HasSameDistribution(h.Blocks) || slices.Equal(n.result.Owners, h.Blocks.Owners) &&
 			slices.EqualFunc(n.result.Boxes, h.Blocks.Boxes, slices.Equal[[][2]int64]))
 }

@@ -176,7 +176,7 @@ func (x *Operands) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 // hasPlannedBlocks reports whether b, the blocks of a tensor, are cut and owned as the plan wants
 // it for an operand.
 func (x *Operands) hasPlannedBlocks(operand int, b *store.Blocks) bool {
-	if last := x.shown[operand]; last != nil && last.LaidAs(b) {
+	if last := x.shown[operand]; last != nil && last.HasSameDistribution(b) {
 		return true
 	}
 	o := x.p.Problem.Operands[operand]
@@ -241,9 +241,9 @@ func (x *Operands) Whole(name string) (*tcs.Tensor, error) {
 
 // keep keeps this rank's blocks of an operand, and its replica, in the memory of the unit that runs
 // leaves (a device), unless its placement names the host's memory. It does nothing for an operand
-// whose values the program may change by itself (Reader.Loose).
+// whose values the program may change by itself (Reader.MayChange).
 func (x *Operands) keep(operand int) {
-	if x.p.Reader.Loose(x.p.Problem.Operands[operand].Tensor) {
+	if x.p.Reader.MayChange(x.p.Problem.Operands[operand].Tensor) {
 		return
 	}
 	x.kept[operand] = true
@@ -329,9 +329,10 @@ func (x *Operands) close() {
 	}
 }
 
-// Lend reports whether a run may let other ranks read blocks b of an operand. Ranks of one process
-// share the blocks' memory, and may still read it after this rank's run. All ranks return the same.
-func (x *Operands) Lend(operand string, b *store.Blocks) bool {
+// MayShareBlocks reports whether a run may let other ranks read blocks b of an operand. Ranks of
+// one process share the blocks' memory, and may still read it after this rank's run. All ranks
+// return the same.
+func (x *Operands) MayShareBlocks(operand string, b *store.Blocks) bool {
 	return slices.ContainsFunc(x.p.accesses(operand), func(i int) bool {
 		return x.p.OneStep == nil || !x.hasPlannedBlocks(i, b) &&
 			!(x.p.Replicated[i] && b.InRows(x.p.Reader.Env.Comm.Size()))

@@ -126,7 +126,7 @@ func (s *leaf) setHasty() {
 		return
 	}
 	all := s.workOfRun() * float64(p.Options.Runs)
-	if s.unit.Hasty = all <= maxHastyWork; s.unit.Hasty {
+	if s.unit.ShortLived = all <= maxHastyWork; s.unit.ShortLived {
 		p.Reader.Env.Detail(fmt.Sprintf(
 			"the leaf of %s is compiled with less optimization, because it does only %.3g "+
 				"operations in all", s.stmt,

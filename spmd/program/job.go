@@ -125,7 +125,7 @@ func (j *Job) Compute() error {
 // returns the report, or nil if Spec.LeavesOnly is set. Other ranks return nil. If the check finds
 // a difference, rank 0 returns both the report and a *check.Difference as the error.
 func (j *Job) Run(start time.Time) (report *Report, err error) {
-	defer j.Reader.Blame(&err)
+	defer j.Reader.BlameChangedInput(&err)
 	e := j.p.env
 	if err := e.Ready(); err != nil {
 		return nil, err
@@ -311,7 +311,7 @@ func (j *Job) addWork(ranks []stats.Rank) {
 	var m *tune.Model
 	if j.spec.Stats.Target == target.CPU {
 		var err error
-		if m, err = tuned.Kept(); err != nil {
+		if m, err = tuned.MachineModel(); err != nil {
 			j.p.env.Detail("the cached machine model cannot be used: " + err.Error())
 		}
 	}

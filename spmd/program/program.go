@@ -104,11 +104,11 @@ func (p *Program) TrackLeaves() func() string {
 	return p.env.LeafAt
 }
 
-// Ahead starts to compile the leaves that units yields, before statements need the leaves. stop
-// cancels the compilations. See env.Env.Ahead.
-func (p *Program) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(),
-	err error) {
-	return p.env.Ahead(units)
+// CompileAhead starts to compile the leaves that units yields, before statements need the leaves.
+// stop cancels the compilations. See env.Env.CompileAhead.
+func (p *Program) CompileAhead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (
+	stop func(), err error) {
+	return p.env.CompileAhead(units)
 }
 
 // Close releases the memory of all tensors and statements.

@@ -161,7 +161,7 @@ func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
 // loosen records that the caller may have got the tensor's own memory and may change its values. No
 // copy of the values is kept on a device from then on.
 func (p *Program) loosen(t *programTensor) {
-	t.held.Loose = true
+	t.held.MayChange = true
 	t.forget()
 	for s := range p.statements {
 		for _, r := range s.reads {

@@ -82,7 +82,7 @@ func (s *Statement) hasUncertainZeros() bool {
 // markLent marks the tensors whose blocks other ranks read directly during a run of the statement.
 func (s *Statement) markLent() {
 	for _, r := range s.reads {
-		if t := s.p.tensors[r.name]; t != nil && t.held != nil && s.k.Operands.Lend(r.operand, t.held.Blocks) {
+		if t := s.p.tensors[r.name]; t != nil && t.held != nil && s.k.Operands.MayShareBlocks(r.operand, t.held.Blocks) {
 			t.lent = true
 		}
 	}
@@ -183,9 +183,9 @@ func (p *Program) PlaceOn(name string, m *place.Machine, to place.Placement) err
 	return err
 }
 
-// LieIn stores the blocks of a tensor in memory m of each rank. It returns an error if the program
-// has no tensor with the given name.
-func (p *Program) LieIn(name string, m place.Memory) error {
+// SetMemory stores the blocks of a tensor in memory m of each rank. It returns an error if the
+// program has no tensor with the given name.
+func (p *Program) SetMemory(name string, m place.Memory) error {
 	t := p.tensors[name]
 	if t == nil {
 		return fault.Commandf("%s has no value", name)
@@ -275,7 +275,7 @@ func (p *Program) moved(t *programTensor, part *partition.Partition) (*input.Hel
 	for n, x := range own {
 		out.Own[int(n)] = x
 	}
-	return &input.Held{Blocks: out, Entries: t.held.Entries, AsIs: true, Loose: t.held.Loose,
+	return &input.Held{Blocks: out, Entries: t.held.Entries, AsIs: true, MayChange: t.held.MayChange,
 		File: aliasOf(t.held.File)}, nil
 }
 
@@ -309,7 +309,7 @@ func (p *Program) redistributed(g *load.Target,
 	if g.Partition.Located() {
 		return g.Redistribute(p.env.Comm, b, asIs)
 	}
-	if h.File != nil && !h.Loose { // no data are sent
+	if h.File != nil && !h.MayChange { // no data are sent
 		own, ok, err := g.Between(p.env.Comm, load.Source{Tensor: h.File, AsIs: true, Limit: p.env.Limit})
 		for _, t := range own {
 			t.Trust() // the file was checked when it was read

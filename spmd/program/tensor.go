@@ -169,7 +169,7 @@ func (t *programTensor) unhold() {
 // statement to the next. It does nothing if the tensor is loose, or if its placement names the
 // host's memory.
 func (t *programTensor) keep() {
-	if t.held.Loose {
+	if t.held.MayChange {
 		return
 	}
 	for _, b := range t.held.Blocks.Own {

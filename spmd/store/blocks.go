@@ -103,9 +103,9 @@ func (t *Blocks) InBoxes() *Blocks {
 	return boxed
 }
 
-// LaidAs reports whether t and o share the slices Owners and Boxes, which list their blocks. The
-// tensors are then distributed in the same way.
-func (t *Blocks) LaidAs(o *Blocks) bool {
+// HasSameDistribution reports whether t and o share the slices Owners and Boxes, which list their
+// blocks. The tensors are then distributed in the same way.
+func (t *Blocks) HasSameDistribution(o *Blocks) bool {
 	return len(t.Owners) > 0 && len(o.Owners) > 0 && &t.Owners[0] == &o.Owners[0] &&
 		&t.Boxes[0] == &o.Boxes[0]
 }

@@ -17,14 +17,14 @@ import (
 	"distaff/spmd/messages"
 )
 
-// Kept returns the model of this machine from the cache, or nil if the machine was not measured.
-// The error says why a model in the cache cannot be used.
-func Kept() (*tune.Model, error) {
+// MachineModel returns the model of this machine from the cache, or nil if the machine was not
+// measured. The error says why a model in the cache cannot be used.
+func MachineModel() (*tune.Model, error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	return tune.Kept(cfg.Cache)
+	return tune.LoadModel(cfg.Cache)
 }
 
 // Machine measures this machine and the messages between ranks of one process, in about 3 seconds,
@@ -34,7 +34,7 @@ func Machine(ctx context.Context) (*tune.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Run = build.Aside
+	cfg.Run = build.CompileInChild
 	limit, _ := env.DefaultMemory(1)
 	m, err := tune.Measure(ctx, tune.Options{Config: cfg, Threads: kernels.Cores(), Memory: limit})
 	if err != nil {
@@ -53,7 +53,7 @@ func Machine(ctx context.Context) (*tune.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if old, err := tune.Kept(cfg.Cache); err == nil && old != nil {
+	if old, err := tune.LoadModel(cfg.Cache); err == nil && old != nil {
 		for _, x := range old.Messages {
 			if m.Between(x.Between) == nil {
 				m.Put(x)
@@ -69,7 +69,7 @@ func Messages(c comm.Comm) (m *tune.Model, err error) {
 	var cfg cc.Config
 	if c.Rank() == 0 {
 		if cfg, err = cc.FromEnv(os.Getenv); err == nil {
-			m, err = tune.Kept(cfg.Cache)
+			m, err = tune.LoadModel(cfg.Cache)
 		}
 		if err == nil && m == nil {
 			err = fault.Runf(

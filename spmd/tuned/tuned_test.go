@@ -13,7 +13,7 @@ import (
 // A machine that was not measured has no model, and no rank measures messages for one.
 func TestNotMeasured(t *testing.T) {
 	t.Setenv("DISTAFF_CACHE", t.TempDir())
-	if m, err := Kept(); m != nil || err != nil {
+	if m, err := MachineModel(); m != nil || err != nil {
 		t.Errorf("got %v, %v, want no model", m, err)
 	}
 	err := local.Run(context.Background(), 2, func(c comm.Comm) error {

@@ -126,10 +126,10 @@ func (f *Files) Allow(u *codegen.Unit) error {
 	return err
 }
 
-// Told returns a text for each command of a schedule that names a file. The text holds the file's
-// name, the hash of its contents, and the error if the file cannot be read. Ranks compare the
-// texts, because all ranks must have the same files.
-func (f *Files) Told(list []*schedule.Command) (out []string) {
+// CommandTexts returns a text for each command of a schedule that names a file. The text holds the
+// file's name, the hash of its contents, and the error if the file cannot be read. Ranks compare
+// the texts, because all ranks must have the same files.
+func (f *Files) CommandTexts(list []*schedule.Command) (out []string) {
 	for _, c := range list {
 		if file, _, _, ok := c.Function(); ok {
 			text, err := f.text(file)

@@ -83,16 +83,16 @@ func TestReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := f.Told(list)
+	told := f.CommandTexts(list)
 	if err := os.WriteFile(filepath.Join(dir, "rows.c"), []byte("void rows(void) {}\n"),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := f.Extern("rows.c", "rows"); err != nil || again.Text != first.Text ||
-		f.Told(list)[0] != told[0] {
-		t.Errorf("got %+v, %v, and told %q, after %q", again, err, f.Told(list), told)
+		f.CommandTexts(list)[0] != told[0] {
+		t.Errorf("got %+v, %v, and told %q, after %q", again, err, f.CommandTexts(list), told)
 	}
-	if now := New(dir, true).Told(list); len(now) != 1 || now[0] == told[0] {
+	if now := New(dir, true).CommandTexts(list); len(now) != 1 || now[0] == told[0] {
 		t.Errorf("another text is told as %q, as the first was", now)
 	}
 }

@@ -243,7 +243,7 @@ func outerMade(b *ir.Block) (made []*ir.Array, tables []*ir.Table) {
 // unpack returns the declarations of the locals that hold the leaf's arguments. Arguments that are
 // not used have none.
 func (f *cfunc) unpack(u *usage) string {
-	g := &cfunc{leaf: f.leaf, Function: f.Beside()}
+	g := &cfunc{leaf: f.leaf, Function: f.WithSharedNames()}
 	usesT, usesBounds := u.publishes, false
 	for _, q := range f.leaf.fn.Params {
 		switch {

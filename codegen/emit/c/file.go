@@ -153,7 +153,7 @@ func (l *leaf) usageIn(piece bool, list ...ir.Stmt) *usage {
 		isMade: map[any]bool{}}
 	for _, s := range list {
 		ir.WalkRows(s, func(s ir.Stmt, r *ir.Row) {
-			if r.Dead(l.live) {
+			if r.IsDead(l.live) {
 				return
 			}
 			u.stmt(s, r)

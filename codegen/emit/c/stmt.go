@@ -12,7 +12,7 @@ import (
 // stmts prints statements. It leaves out statements that only set variables that are never read.
 func (f *cfunc) stmts(list []ir.Stmt) {
 	for _, s := range list {
-		if !ir.Dead(s, f.leaf.live) {
+		if !ir.IsDead(s, f.leaf.live) {
 			f.stmt(s)
 		}
 	}

@@ -25,8 +25,8 @@ func NewFunction(file *Namer) *Function {
 		arrays: map[*ir.Array]string{}}
 }
 
-// Beside returns a function that starts with an empty text and shares the names of f.
-func (f *Function) Beside() *Function {
+// WithSharedNames returns a function that starts with an empty text and shares the names of f.
+func (f *Function) WithSharedNames() *Function {
 	return &Function{Names: f.Names, Temps: f.Names, Depth: 1, vars: f.vars, arrays: f.arrays}
 }
 

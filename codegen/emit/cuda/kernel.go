@@ -65,7 +65,7 @@ func (k *kernel) parameters() {
 		}
 	}
 	ir.WalkRows(k.launch.Launch.Body, func(s ir.Stmt, r *ir.Row) {
-		if r.Dead(k.live) {
+		if r.IsDead(k.live) {
 			return
 		}
 		k.launch.Fails = k.launch.Fails || r.Traits&ir.Ends != 0

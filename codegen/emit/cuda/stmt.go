@@ -10,7 +10,7 @@ import (
 
 func (k *kernel) stmts(list []ir.Stmt) {
 	for _, s := range list {
-		if !ir.Dead(s, k.live) {
+		if !ir.IsDead(s, k.live) {
 			k.stmt(s)
 		}
 	}

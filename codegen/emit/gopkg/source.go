@@ -225,7 +225,7 @@ func (s *source) ready() {
 	s.printf(
 		"// ready makes a call with these arguments, once they are checked.\nfunc ready(n Sizes, in *Operands, threads int) *call {\n\tc := newCall(threads, %d, %s)\n", len(s.sizes), strings.Join(levels, ", "))
 	for k, v := range s.sig.Vars {
-		s.printf("\tc.size(%q, \"Sizes.%s\", n.%s, %d)\n", v.Name, s.sizes[k], s.sizes[k], v.Most)
+		s.printf("\tc.size(%q, \"Sizes.%s\", n.%s, %d)\n", v.Name, s.sizes[k], s.sizes[k], v.MaxSize)
 	}
 	for _, x := range s.sig.Same {
 		s.printf(

@@ -24,9 +24,9 @@ type Signature struct {
 // Var is a variable of the statement.
 type Var struct {
 	Name string
-	// Most is the largest size that the leaf accepts, because it keeps coordinates of the variable
-	// in 32 or 64 bits.
-	Most int64
+	// MaxSize is the largest size that the leaf accepts, because it keeps coordinates of the
+	// variable in 32 or 64 bits.
+	MaxSize int64
 }
 
 // Same says that two variables must have the same size, because both index the same mode of a

@@ -72,8 +72,8 @@ func TestVars(t *testing.T) {
 	s := of(t, "a(i) = B(i,j)*c(j) + B(j,i)", map[string]string{"B": "ds"},
 		map[string]int64{"i": 1 << 40, "j": 1 << 40})
 	for _, v := range s.Vars {
-		if v.Most != math.MaxInt64 {
-			t.Errorf("%s of 2^40 has %d at most", v.Name, v.Most)
+		if v.MaxSize != math.MaxInt64 {
+			t.Errorf("%s of 2^40 has %d at most", v.Name, v.MaxSize)
 		}
 	}
 	if len(s.Same) == 0 {
@@ -86,8 +86,8 @@ func TestVars(t *testing.T) {
 	}
 	s = of(t, "a(i) = B(i,j)*c(j)", map[string]string{"B": "ds"},
 		map[string]int64{"j": math.MaxInt32 + 1})
-	if got, want := s.Vars, []signature.Var{{Name: "i", Most: math.MaxInt32},
-		{Name: "j", Most: math.MaxInt64}}; !reflect.DeepEqual(got, want) || s.Same != nil {
+	if got, want := s.Vars, []signature.Var{{Name: "i", MaxSize: math.MaxInt32},
+		{Name: "j", MaxSize: math.MaxInt64}}; !reflect.DeepEqual(got, want) || s.Same != nil {
 		t.Errorf("got %v, want %v; %v", got, want, s.Same)
 	}
 }

@@ -33,7 +33,7 @@ func Steps(l *scope.Leaf, f *cin.Forall, c *scope.Component, s *scope.Counts) (o
 func LoopsOverAbsent(c *scope.Component, e *scope.Env) bool {
 	l := e.Leaf
 	return slices.ContainsFunc(l.Graph.Relations(), func(r provenance.Relation) bool {
-		return IsPosOf(l, r, c) && ir.Never(e.Cur[r.Access].Present)
+		return IsPosOf(l, r, c) && ir.IsFalse(e.Cur[r.Access].Present)
 	})
 }
 

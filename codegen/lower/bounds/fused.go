@@ -20,7 +20,7 @@ func Edges(o *scope.OpenLoops, e *scope.Env) (lo, hi []ir.Expr) {
 	if o.Iv.Whole {
 		return from, to
 	}
-	if ir.Never(cur.Present) {
+	if ir.IsFalse(cur.Present) {
 		for d := range from {
 			from[d] = l.B.Named(c.Roots[d]+"_edge", ir.Choose(o.Iv.First, from[d], to[d]))
 		}

@@ -228,7 +228,7 @@ func toPositions(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.
 	out := scope.Interval{Unit: scope.Positions, Size: -1, Key: r.Access, Among: &among,
 		Whole: iv.Whole,
 		Roots: iv.Roots, First: ir.Truth(true)}
-	if ir.Never(c.Present) {
+	if ir.IsFalse(c.Present) {
 		out.Lo, out.Hi = ir.Int(0), ir.Int(0)
 		out.All = [2]ir.Expr{ir.Int(0), ir.Int(0)}
 		return out
@@ -260,7 +260,7 @@ func ToCoords(iv scope.Interval, e *scope.Env) scope.Interval {
 	}
 	out := counted(*iv.Among, e)
 	out.Rows = nil
-	if ir.Never(c.Present) { // without positions, the first interval has all coordinates
+	if ir.IsFalse(c.Present) { // without positions, the first interval has all coordinates
 		out.Lo, out.Whole, out.Size = l.B.Named("from", ir.Choose(iv.First, out.Lo, out.Hi)), false, -1
 		return out
 	}

@@ -15,7 +15,7 @@ import (
 // the fused levels above it that have the same position numbers.
 func pastRepeats(iv scope.Interval, p ir.Expr, e *scope.Env) ir.Expr {
 	l := e.Leaf
-	if iv.Unit != scope.Positions || ir.Never(e.Cur[iv.Key].Present) {
+	if iv.Unit != scope.Positions || ir.IsFalse(e.Cur[iv.Key].Present) {
 		return p
 	}
 	c := e.Cur[iv.Key]

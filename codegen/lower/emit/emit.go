@@ -171,9 +171,9 @@ func (b *Builder) AllocInScope(a *ir.Array, n ir.Expr, zero bool) *ir.Array {
 	return a
 }
 
-// Kept returns the value that the current scope stores under a key. If there is none, it stores the
-// value that create returns.
-func Kept[T any](b *Builder, key string, create func() T) T {
+// ScopeValue returns the value that the current scope stores under a key. If there is none, it
+// stores the value that create returns.
+func ScopeValue[T any](b *Builder, key string, create func() T) T {
 	x, ok := b.scope.kept[key]
 	if !ok {
 		x = create()

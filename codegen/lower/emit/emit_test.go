@@ -44,7 +44,7 @@ func TestScope(t *testing.T) {
 	b := emit.New()
 	made := 0
 	space := func() *ir.Array {
-		return emit.Kept(b, "space", func() *ir.Array {
+		return emit.ScopeValue(b, "space", func() *ir.Array {
 			made++
 			return b.AllocInScope(b.Array("a", tensor.Int64), ir.Int(3), true)
 		})

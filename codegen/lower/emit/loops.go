@@ -5,7 +5,7 @@ import "distaff/codegen/ir"
 // When emits the statements of f so that they run only if a condition is true.
 func (b *Builder) When(cond ir.Expr, f func()) {
 	switch {
-	case ir.Never(cond):
+	case ir.IsFalse(cond):
 	case ir.Always(cond):
 		f()
 	default:

@@ -27,7 +27,7 @@ func Gemm(f *cin.Forall, e *scope.Env, loopCount int, want bool, emitLoops func(
 	}
 	var some ir.Expr
 	b := l.B.Within(func() { some = emitLoops() })
-	if ir.Never(some) {
+	if ir.IsFalse(some) {
 		l.B.Append(b) // a factor is absent here
 		return some
 	}

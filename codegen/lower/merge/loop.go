@@ -59,16 +59,16 @@ func (p *Loop) V() string { return p.F.Var }
 func Entered(e *scope.Env) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
 		if t, ok := e.Temps.Get(a.Name); ok {
-			return lattice.Place{Absent: ir.Never(t.Pres)}
+			return lattice.Place{Absent: ir.IsFalse(t.Pres)}
 		}
 		if r, ok := e.Rows.Get(a.Name); ok {
-			return lattice.Place{Absent: ir.Never(r.Pres)}
+			return lattice.Place{Absent: ir.IsFalse(r.Pres)}
 		}
 		c := e.Cur[a.Key()]
 		switch {
 		case c == nil:
 			panic("BUG: lower: access " + a.Key() + " is not in scope")
-		case ir.Never(c.Present):
+		case ir.IsFalse(c.Present):
 			return lattice.Place{Absent: true}
 		case c.Next() == "":
 			return lattice.Place{}
@@ -197,7 +197,7 @@ func (p *Loop) Collect(always ir.Expr, emit func() (some ir.Expr)) ir.Expr {
 	known := always != nil && ir.Always(some)
 	switch {
 	case p.some == nil:
-	case known || ir.Never(some):
+	case known || ir.IsFalse(some):
 		dropAssigns(loops, p.some)
 	default:
 		l.B.Emit(&ir.Declare{V: p.some, Init: ir.Truth(false)})
@@ -208,7 +208,7 @@ func (p *Loop) Collect(always ir.Expr, emit func() (some ir.Expr)) ir.Expr {
 		return always
 	case p.count != nil:
 		return ir.Less(ir.Int(0), p.count)
-	case ir.Never(some):
+	case ir.IsFalse(some):
 		return some
 	case p.some != nil:
 		return p.some
@@ -231,7 +231,7 @@ func (p *Loop) NoteAssigned(assigned ir.Expr) {
 	switch {
 	case p.count != nil:
 		l.B.When(assigned, func() { l.B.Incr(p.count, ir.Int(1)) })
-	case p.some == nil || ir.Never(assigned):
+	case p.some == nil || ir.IsFalse(assigned):
 	case ir.Always(assigned):
 		l.B.Set(p.some, ir.Truth(true))
 	default:

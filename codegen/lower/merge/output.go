@@ -17,7 +17,7 @@ func Zero(e *scope.Env) *scope.Env {
 	if e.Res.Zeroed || e.Res.Level <= l.Out.Deep {
 		return e
 	}
-	l.B.When(e.Res.Unset(), func() { fillBelow(e) })
+	l.B.When(e.Res.NeedsInit(), func() { fillBelow(e) })
 	in := *e
 	in.Res.Zeroed = true
 	return &in

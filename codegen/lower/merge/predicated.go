@@ -137,7 +137,7 @@ func PredicatedSum(x cin.Expr, e *scope.Env, minus bool) ir.Expr {
 		return ir.Plus(p, q)
 	}
 	y := e.Expr(x, ir.Truth(true))
-	if ir.Never(y.Pres) {
+	if ir.IsFalse(y.Pres) {
 		return nil
 	}
 	here := ir.Expr(ir.Truth(false))

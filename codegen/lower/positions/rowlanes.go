@@ -38,7 +38,7 @@ func ShareRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, n int64) {
 			"row", f.Var)
 	}
 	e = merge.Zero(e)
-	if ir.Never(cur.Present) {
+	if ir.IsFalse(cur.Present) {
 		return
 	}
 	r := &rowLanes{tile: &placeLoop{f, e, c, cur, o.Iv, readPlaces(e, cur.Of),
@@ -212,7 +212,7 @@ func laneWidth(l *scope.Leaf, f *cin.Forall) int64 {
 	width := int64(0)
 	cin.Walk(l.Spec.Stmt, func(s cin.Stmt) {
 		if g, ok := s.(*cin.Forall); ok && g.Unit == cin.GPUThread && g.Var != f.Var {
-			width = max(width, units.ThreadsFor(l.Graph.Most(g.Var)))
+			width = max(width, units.ThreadsFor(l.Graph.MaxValues(g.Var)))
 		}
 	})
 	if width == 0 {

@@ -72,7 +72,7 @@ func newPositionSpace(l *scope.Leaf, t *cin.Access, form strategy.Form,
 		l.B.Emit(&ir.Local{A: w.vals, Len: form.Len, Undefined: true})
 		return w
 	}
-	w.vals = emit.Kept(l.B, t.Name+", array", func() *ir.Array {
+	w.vals = emit.ScopeValue(l.B, t.Name+", array", func() *ir.Array {
 		return l.B.AllocInScope(l.B.Array(t.Name, l.Spec.Compute), ir.Int(form.Len), false)
 	})
 	return w
@@ -86,7 +86,7 @@ func Where(s *cin.Where, t *cin.Access, e *scope.Env, want bool) ir.Expr {
 	l := e.Leaf
 	form := l.Spec.Strategy.Spaces[t.Name].Form
 	row := e.Cur[form.Key]
-	if ir.Never(row.Present) {
+	if ir.IsFalse(row.Present) {
 		if l.Assigns(s.Consumer) {
 			merge.Zero(e)
 		}
@@ -197,7 +197,7 @@ func (w *positionSpace) operand(l *scope.Leaf, name string, pattern *tree.Operan
 	op := tree.NewOperand(l.Args, pattern.Argument)
 	op.Argument.Name, op.Argument.Number, op.Argument.Type = name, -1, l.Spec.Compute
 	op.Pattern = pattern
-	op.Give(0, ir.Vals, w.vals)
+	op.SetArray(0, ir.Vals, w.vals)
 	op.ValueAt = func(p, _ ir.Expr) ir.Expr { return w.place(p) }
 	return op
 }

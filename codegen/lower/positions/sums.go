@@ -25,7 +25,7 @@ func Sum(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 		return false
 	}
 	w := readPlaces(e, cur.Of)
-	if w == nil || ir.Never(cur.Present) || !valuedAtAll(a, o.Iv.Key, e) {
+	if w == nil || ir.IsFalse(cur.Present) || !valuedAtAll(a, o.Iv.Key, e) {
 		return false
 	}
 	p := &placeLoop{f, e, c, cur, o.Iv, w, rootsRead(l, a, c, o.Iv.Key)}

@@ -15,7 +15,7 @@ import (
 func InRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	l := e.Leaf
 	inOrder := l.Assigns(f) && l.Out.InOrder
-	return !inOrder && o.Iv.Unit == scope.Positions && !ir.Never(e.Cur[o.Iv.Key].Present) &&
+	return !inOrder && o.Iv.Unit == scope.Positions && !ir.IsFalse(e.Cur[o.Iv.Key].Present) &&
 		bounds.DrivenBy(f, o.Iv.Key)
 }
 

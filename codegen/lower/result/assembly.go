@@ -93,10 +93,10 @@ type clearing interface {
 	clear(lo, hi ir.Expr)
 }
 
-// ThatSums returns the assembly a as a Summing, if a can compute the sums of workspace t directly
+// AsSumming returns the assembly a as a Summing, if a can compute the sums of workspace t directly
 // in the result's memory. Otherwise it returns nil. consumer is the statement that would copy t to
 // the result, to level k and the levels below.
-func ThatSums(a Assembly, consumer cin.Stmt, t *cin.Access, k int) Summing {
+func AsSumming(a Assembly, consumer cin.Stmt, t *cin.Access, k int) Summing {
 	if s, ok := a.(Summing); ok && s.SumsInPlace(consumer, t, k) {
 		return s
 	}

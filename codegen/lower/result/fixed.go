@@ -272,7 +272,7 @@ func (a *fixedResult) Store(x scope.Value, e *scope.Env) {
 			l.B.Store(a.out.Values, a.done, ir.Convert(a.out.Values.Elem, x.V))
 			l.B.Incr(a.done, ir.Int(1))
 		})
-	case a.out.Deep == a.out.Op.Order()-1 && ir.Never(x.Pres):
+	case a.out.Deep == a.out.Op.Order()-1 && ir.IsFalse(x.Pres):
 	default:
 		l.B.Store(a.out.Values, e.Res.Pos, ir.Convert(a.out.Values.Elem, l.Masked(x)))
 	}
@@ -312,7 +312,7 @@ func (a *fixedResult) writeBlock(v string, body merge.LowersBody, in *scope.Env,
 		})
 	}
 	b := write(in)
-	if ir.Never(some) {
+	if ir.IsFalse(some) {
 		return some
 	}
 	next := &ir.Assign{V: a.done, Accumulate: true, X: ir.Int(1)}

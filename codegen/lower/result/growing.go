@@ -43,7 +43,7 @@ type growingLevel struct {
 // Store writes the value of the current coordinate. If the last level is compressed, a value that
 // is always absent is not written, because its coordinate is not counted.
 func (a *growing) Store(x scope.Value, e *scope.Env) {
-	if a.out.Deep == a.out.Op.Order()-1 && ir.Never(x.Pres) {
+	if a.out.Deep == a.out.Op.Order()-1 && ir.IsFalse(x.Pres) {
 		return
 	}
 	a.out.Leaf.B.Store(a.out.Values, e.Res.Pos, ir.Convert(a.out.Values.Elem, a.out.Leaf.Masked(x)))
@@ -78,7 +78,7 @@ func (a *growing) loop(p *merge.Loop, k int) ir.Expr {
 	if lev.closed != nil {
 		l.B.Set(lev.closed, next)
 	}
-	if ir.Never(some) || !want {
+	if ir.IsFalse(some) || !want {
 		return some
 	}
 	return l.B.Named("some_"+p.V(), ir.Unequal(lev.count, from))
@@ -117,8 +117,8 @@ func (a *growing) appendOne(v string, body merge.LowersBody, in *scope.Env, k in
 			l.B.Incr(lev.count, ir.Int(1))
 		})
 	})
-	left := ir.Expr(ir.Truth(!ir.Never(some)))
-	if lev.limit != nil && !ir.Always(some) && !ir.Never(some) {
+	left := ir.Expr(ir.Truth(!ir.IsFalse(some)))
+	if lev.limit != nil && !ir.Always(some) && !ir.IsFalse(some) {
 		left = ir.Less(lev.count, lev.limit)
 	}
 	l.B.When(left, func() { l.B.Append(one) })

@@ -49,7 +49,7 @@ func newLongDenseRows(l *scope.Leaf, f *cin.Forall, w *units.Work,
 // isLong returns the condition that the current row is long. rowEnv is the environment of the row.
 func (h *longDenseRows) isLong(rowEnv *scope.Env) ir.Expr {
 	c := rowEnv.Cur[h.long.Key]
-	if c.Level != 1 || ir.Never(c.Present) {
+	if c.Level != 1 || ir.IsFalse(c.Present) {
 		return ir.Truth(false)
 	}
 	pos := c.Of.Pos(1)
@@ -68,7 +68,7 @@ func (h *longDenseRows) loop(f *cin.Forall, e *scope.Env, chunk ir.Expr) ir.Expr
 		some := ir.Expr(ir.Truth(false))
 		body := l.B.Within(func() { some = l.Stmt(f.Body, in, false) })
 		switch {
-		case ir.Never(long):
+		case ir.IsFalse(long):
 			l.B.Append(body)
 		default:
 			leave := l.B.Within(func() { l.B.Store(h.leftOut, chunk, ir.Truth(true)) })

@@ -66,7 +66,7 @@ func ClearAbsent(how Assembly, e *scope.Env) {
 		return
 	}
 	c := e.Cur[l.Out.Pattern]
-	if ir.Never(c.Present) {
+	if ir.IsFalse(c.Present) {
 		return
 	}
 	clear := func() {

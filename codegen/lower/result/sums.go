@@ -86,7 +86,7 @@ func (w *fixedSums) scatterPositions(l *scope.Leaf) {
 	a := w.a
 	b := l.Bounds[l.ResultVars[w.from]]
 	w.base = b[0]
-	w.place = emit.Kept(l.B, w.name+", place", func() *ir.Array {
+	w.place = emit.ScopeValue(l.B, w.name+", place", func() *ir.Array {
 		place := l.B.Array(w.name+"_place", tree.IntOf(a.out.Op.Argument.PosWidth[w.from]))
 		return l.B.AllocInScope(place, ir.Minus(b[1], b[0]), true)
 	})

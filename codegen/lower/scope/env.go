@@ -203,7 +203,7 @@ func (e *Env) Enter(c *tree.Cursor) *tree.Cursor {
 			c = c.LocateSearch(at)
 		}
 	}
-	if c.Value == nil && !ir.Never(c.Present) {
+	if c.Value == nil && !ir.IsFalse(c.Present) {
 		d := *c
 		d.Value = e.load(c)
 		c = &d

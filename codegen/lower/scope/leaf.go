@@ -83,7 +83,7 @@ func (l *Leaf) Assigns(s cin.Stmt) bool { return cin.Target(s).Name == l.Out.Op.
 // AnyOf combines the conditions under which two cases of a statement assign a value, left and
 // right. It returns the constant false only if both cases never assign a value.
 func AnyOf(left, right ir.Expr) ir.Expr {
-	if ir.Never(right) {
+	if ir.IsFalse(right) {
 		return left
 	}
 	return ir.Truth(true)

@@ -112,9 +112,10 @@ func (r *Result) Prefixed(f *cin.Forall) bool {
 	return r.Op.Order() > 0 && r.Leaf.ResultVars[0] == f.Var
 }
 
-// Unset returns the condition that the leaf must still initialize the values below the cursor. The
-// condition is false if the values were set to 0 before, or if the leaf adds to existing values.
-func (c *ResultCursor) Unset() ir.Expr {
+// NeedsInit returns the condition that the leaf must still initialize the values below the cursor.
+// The condition is false if the values were set to 0 before, or if the leaf adds to existing
+// values.
+func (c *ResultCursor) NeedsInit() ir.Expr {
 	switch {
 	case c.Zeroed:
 		return ir.Truth(false)

@@ -11,7 +11,7 @@ import (
 func (l *Leaf) Masked(x Value) ir.Expr {
 	zero := ir.Zero(l.Spec.Compute)
 	switch {
-	case ir.Never(x.Pres):
+	case ir.IsFalse(x.Pres):
 		return zero
 	case ir.Always(x.Pres), x.Zeroed:
 		return x.V
@@ -52,7 +52,7 @@ func (e *Env) Expr(x cin.Expr, under ir.Expr) Value {
 		return Value{Pres: ir.Truth(true), V: ir.Convert(l.Spec.Compute, x.Value), Zeroed: true}
 	case *cin.Neg:
 		y := e.Expr(x.X, under)
-		if ir.Never(y.Pres) {
+		if ir.IsFalse(y.Pres) {
 			return y
 		}
 		return Value{y.Pres, ir.Negated(y.V), ir.Always(y.Pres)} // -0 is not the zero of absence
@@ -61,7 +61,7 @@ func (e *Env) Expr(x cin.Expr, under ir.Expr) Value {
 			return l.product(e.Expr(x.X, ir.Both(under, e.Presence(x.Y))), e.Expr(x.Y, ir.Both(under,
 				e.Presence(x.X))))
 		}
-		if x.Op == '/' && ir.Never(e.Presence(x.X)) {
+		if x.Op == '/' && ir.IsFalse(e.Presence(x.X)) {
 			return absentValue
 		}
 		p := e.Expr(x.X, under)
@@ -104,7 +104,7 @@ func (e *Env) Access(a *cin.Access) Value {
 		return t
 	}
 	if r, ok := e.Rows.Get(a.Name); ok {
-		if ir.Never(r.Pres) {
+		if ir.IsFalse(r.Pres) {
 			return absentValue
 		}
 		return Value{r.Pres, ir.At(r.Sums, e.Lane(a.Vars[0])), true}
@@ -113,7 +113,7 @@ func (e *Env) Access(a *cin.Access) Value {
 	if c == nil {
 		panic("BUG: lower: access " + a.Key() + " is not in scope")
 	}
-	if ir.Never(c.Present) {
+	if ir.IsFalse(c.Present) {
 		return absentValue
 	}
 	if c.Value == nil {
@@ -124,11 +124,11 @@ func (e *Env) Access(a *cin.Access) Value {
 
 func (l *Leaf) sum(op ir.Op, p, q Value) Value {
 	switch {
-	case ir.Never(q.Pres):
+	case ir.IsFalse(q.Pres):
 		return p
-	case ir.Never(p.Pres) && op == ir.Sub:
+	case ir.IsFalse(p.Pres) && op == ir.Sub:
 		return Value{q.Pres, ir.Negated(q.V), ir.Always(q.Pres)}
-	case ir.Never(p.Pres):
+	case ir.IsFalse(p.Pres):
 		return q
 	}
 	// If one side is absent, the result is the other side alone. Adding a zero instead would turn
@@ -158,14 +158,14 @@ func (l *Leaf) nameChoice(x Value) Value {
 // use the condition several times at no cost. It declares a new variable if pres is another
 // expression.
 func (l *Leaf) nameCondition(pres ir.Expr) ir.Expr {
-	if _, ok := pres.(*ir.Var); ok || ir.Always(pres) || ir.Never(pres) {
+	if _, ok := pres.(*ir.Var); ok || ir.Always(pres) || ir.IsFalse(pres) {
 		return pres
 	}
 	return l.B.Named("some", pres)
 }
 
 func (l *Leaf) product(p, q Value) Value {
-	if ir.Never(p.Pres) || ir.Never(q.Pres) {
+	if ir.IsFalse(p.Pres) || ir.IsFalse(q.Pres) {
 		return absentValue
 	}
 	pres := ir.Both(p.Pres, q.Pres)
@@ -177,7 +177,7 @@ func (l *Leaf) product(p, q Value) Value {
 // condition under is true.
 func (e *Env) quotient(p, q Value, under ir.Expr) Value {
 	l := e.Leaf
-	if ir.Never(p.Pres) {
+	if ir.IsFalse(p.Pres) {
 		return p
 	}
 	if !l.Spec.Compute.IsInt() {
@@ -189,7 +189,7 @@ func (e *Env) quotient(p, q Value, under ir.Expr) Value {
 		den := l.B.Named("den", l.Masked(q))
 		l.B.When(ir.Equal(den, ir.Zero(t)),
 			func() { l.B.Emit(&ir.Fail{Code: ir.FailDivide, Coord: e.Coords()}) })
-		if ir.Never(ir.Unequal(den, ir.Zero(t))) {
+		if ir.IsFalse(ir.Unequal(den, ir.Zero(t))) {
 			return
 		}
 		// The quotient of the smallest integer and -1 wraps around, like its negation.

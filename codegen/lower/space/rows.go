@@ -76,9 +76,9 @@ func (r *RowList) operand(crd, vals *ir.Array) *tree.Operand {
 	o.PosWidth, o.CrdWidth = make([]uint8, len(r.box.Lo)), make([]uint8, len(r.box.Lo))
 	op := tree.NewOperand(r.m.Args, o)
 	r.m.DenseLevels(op, r.box, 0, r.box.last())
-	op.Give(r.box.last(), ir.Pos, r.pos)
-	op.Give(r.box.last(), ir.Crd, crd)
-	op.Give(0, ir.Vals, vals)
+	op.SetArray(r.box.last(), ir.Pos, r.pos)
+	op.SetArray(r.box.last(), ir.Crd, crd)
+	op.SetArray(0, ir.Vals, vals)
 	return op
 }
 
@@ -130,9 +130,9 @@ func (m *Maker) listOperand(name string, crd []*ir.Array, vals *ir.Array, n ir.E
 	op := tree.NewOperand(m.Args, o)
 	op.RootLen = n
 	for k, a := range crd {
-		op.Give(k, ir.Crd, a)
+		op.SetArray(k, ir.Crd, a)
 	}
-	op.Give(0, ir.Vals, vals)
+	op.SetArray(0, ir.Vals, vals)
 	return op
 }
 
@@ -142,8 +142,8 @@ func (m *Maker) listed(name string, list, vals *ir.Array, lo ir.Expr, n *ir.Var)
 	op := tree.NewOperand(m.Args, tree.Argument{Name: name, Number: -1, Type: m.Type,
 		Format: tensor.Format{Levels: []tensor.Kind{tensor.Compressed}, Order: []int{0}}})
 	op.RootLen = n
-	op.Give(0, ir.Crd, list)
-	op.Give(0, ir.Vals, vals)
+	op.SetArray(0, ir.Crd, list)
+	op.SetArray(0, ir.Vals, vals)
 	op.Argument.CrdWidth = []uint8{0}
 	op.ValueAt = func(p, c ir.Expr) ir.Expr { return ir.Minus(c, lo) }
 	return op

@@ -20,7 +20,7 @@ func (c *Cursor) LocateDense(at ir.Expr) *Cursor {
 func (c *Cursor) DenseBase() ir.Expr {
 	row, name := c.Pos, c.Of.Prefix()+"_row"
 	switch {
-	case c.Of.RowAt == nil || c.Level != c.Of.RowLevel || ir.Never(c.Present):
+	case c.Of.RowAt == nil || c.Level != c.Of.RowLevel || ir.IsFalse(c.Present):
 	case ir.Always(c.Present):
 		row = c.Of.b.Named(name, c.Of.RowAt(c.Pos))
 	default:

@@ -77,9 +77,9 @@ func NewOperand(args *Arguments, o Argument) *Operand {
 		sizes: map[ir.Slot]*ir.Var{}, Trips: map[int]int64{}}
 }
 
-// Give sets the operand's array for the given level and part to a. The operand is a workspace, and
-// a is one of the workspace's arrays.
-func (o *Operand) Give(level int, part ir.Field, a *ir.Array) {
+// SetArray sets the operand's array for the given level and part to a. The operand is a workspace,
+// and a is one of the workspace's arrays.
+func (o *Operand) SetArray(level int, part ir.Field, a *ir.Array) {
 	o.arrays[ir.Slot{Arg: o.Argument.Number, Level: level, Field: part}] = a
 }
 

@@ -34,7 +34,7 @@ func TestCursor(t *testing.T) {
 	if want := "var A__p int64 = 0 - A__off0 + i\nA__p"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if row.Next() != "j" || row.Absent().Next() != "" || !ir.Never(row.Absent().Present) {
+	if row.Next() != "j" || row.Absent().Next() != "" || !ir.IsFalse(row.Absent().Present) {
 		t.Errorf("after i comes %q, and after an absent cursor %q", row.Next(), row.Absent().Next())
 	}
 	got = code(b, func() ir.Expr { return row.LocateSearch(b.Var("j")).Present })

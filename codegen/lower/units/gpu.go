@@ -34,7 +34,7 @@ func onGPU(f *cin.Forall, e *scope.Env, s *ir.For) {
 		// this loop determines the original variable
 		v = c.Leaves[len(c.Leaves)-1]
 	}
-	most := l.Graph.Most(v)
+	most := l.Graph.MaxValues(v)
 	switch f.Unit {
 	case cin.GPUBlock:
 		s.Kind = ir.Blocks

@@ -71,7 +71,7 @@ func Build(ctx context.Context, mpicc string, getenv func(string) string,
 	if err != nil {
 		return nil, err
 	}
-	cfg.Compiler, cfg.UserFlags, cfg.CPU, cfg.Kind, cfg.Ours, cfg.Note = mpicc, nil, cc.NoCPU, "mpi",
+	cfg.Compiler, cfg.UserFlags, cfg.CPU, cfg.Kind, cfg.Internal, cfg.Note = mpicc, nil, cc.NoCPU, "mpi",
 		true, note
 	cfg.Flags = []string{"-std=gnu99", "-O2"}
 	b, err := cc.New(cfg)

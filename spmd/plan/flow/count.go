@@ -6,7 +6,7 @@ import "iter"
 type Need struct {
 	Piece int64
 	// the piece was not needed in the instance before: it is fetched unless the rank owns it
-	Comes bool
+	IsNew bool
 	Homes []int // ranks that own the piece, sorted
 }
 

@@ -254,7 +254,7 @@ func checkCounts(t *testing.T, name string, f *flow.Flow, want *brute) {
 				if len(needs) == 0 || needs[0] != text {
 					t.Fatalf("%s: rank %d needs piece %d in instance %d, want %v", name, r, n.Piece, i, needs)
 				}
-				if needs = needs[1:]; !n.Comes || slices.Contains(n.Homes, r) {
+				if needs = needs[1:]; !n.IsNew || slices.Contains(n.Homes, r) {
 					continue
 				}
 				if len(comes) == 0 || comes[0] != text {

@@ -9,19 +9,19 @@ import (
 	"distaff/kernels"
 )
 
-// StandIn finds a replacement for u's leaf if b cannot build that leaf because there is no
+// Substitute finds a replacement for u's leaf if b cannot build that leaf because there is no
 // compiler. It returns the replacement and the unit that describes the replacement's arguments.
 // First it asks b for the leaf for unknown sizes, which `compile --cache` may have stored. Then it
 // looks for a built-in leaf. If there is neither, it returns noCompiler, which is the
 // kernels.ErrNoCompiler that b returned. It also returns noCompiler if the statement has a
 // schedule.
 //
-// If alike is true, the blocks of several leaves are combined. StandIn then uses the leaf for
+// If alike is true, the blocks of several leaves are combined. Substitute then uses the leaf for
 // unknown sizes only if its result has the same format and widths as the result of u's leaf. It
 // uses a built-in leaf without this check. The function note receives a line if a built-in leaf is
 // used. The caller owns the leaf.
-func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool, note func(string),
-	noCompiler error) (kernels.Leaf, *codegen.Unit, error) {
+func Substitute(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool,
+	note func(string), noCompiler error) (kernels.Leaf, *codegen.Unit, error) {
 	if u.Request.Ask.Schedule != nil {
 		return nil, nil, noCompiler
 	}
