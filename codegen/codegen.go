@@ -238,6 +238,9 @@ type Unit struct {
 	Begun func(entries int64, threads int, within bool) (kept, pieces int64)
 	// Compute is the type that the leaf computes in.
 	Compute tensor.Type
+	// CuBLAS says that the schedule asks for cuBLAS by name, so that nothing else may compute the
+	// leaf's products of dense matrices.
+	CuBLAS bool
 	// Lattices is the text of the merge lattices of the leaf's loops (lower.Lowered).
 	Lattices string
 	// Times has the duration of each pass, in the order of the passes.

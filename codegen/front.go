@@ -67,12 +67,12 @@ func (c *compilation) order() error {
 	return nil
 }
 
-// gemms says which products of matrices the request wants. It returns nil on a GPU, if an earlier
-// run found that loops must not become products, if storing a sum may round it, or if the statement
-// computes in another type than floating-point or complex.
+// gemms says which products of matrices the request wants. It returns nil on a GPU without a
+// schedule, if an earlier run found that loops must not become products, if storing a sum may round
+// it, or if the statement computes in another type than floating-point or complex.
 func (c *compilation) gemms() *nest.Gemms {
 	t := c.unit.Compute
-	if c.request.Target.Kind != CPU || c.loopsAlone || c.roundsSums() ||
+	if c.request.Target.Kind != CPU && c.request.Ask.Schedule == nil || c.loopsAlone || c.roundsSums() ||
 		!t.IsFloat() && !t.IsComplex() {
 		return nil
 	}

@@ -35,7 +35,7 @@ func (c *compilation) lower() error {
 		Assembly: assembly,
 		Adds:     u.Result.Accumulate && u.Result.Format.AllDense(), Share: c.shareKey(),
 		Strategy: c.following,
-		GPU:      c.request.Target.Kind == CUDA, Extern: c.request.Ask.Extern,
+		GPU:      c.request.Target.Kind == CUDA, CuBLAS: u.CuBLAS, Extern: c.request.Ask.Extern,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {
 				u.Notes = append(u.Notes, text)

@@ -85,6 +85,9 @@ func (c *compilation) schedule() (err error) {
 		c.sharedWith = nil
 	}
 	c.unit.CIN, c.orders = s.Stmt, s.Orders
+	c.unit.CuBLAS = slices.ContainsFunc(s.Orders, func(o schedule.Order) bool {
+		return o.Order.Choice == choice.Substitute && o.Order.Word == choice.CuBLAS
+	})
 	return nil
 }
 

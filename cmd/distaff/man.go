@@ -161,8 +161,8 @@ var environment = [][2]string{
 	{"DISTAFF_MPICC, DISTAFF_MPI_WRAPPER",
 		"the MPI compiler that builds the wrapper, or the wrapper itself"},
 	{"DISTAFF_NVRTC, DISTAFF_CUBLAS, DISTAFF_CUSPARSE",
-		"these CUDA libraries: a file or a folder (default: the usual folders, CUDA_HOME and " +
-			"CUDA_PATH)"},
+		"these CUDA libraries: a file or a folder, or none for DISTAFF_CUBLAS (default: the usual " +
+			"folders, CUDA_HOME and CUDA_PATH)"},
 	{"DISTAFF_MEMORY_LIMIT", "as --memory-limit"},
 	{"DISTAFF_TMP", "as --tmp (default: TMPDIR)"},
 	{"OMP_NUM_THREADS", "as --threads"},

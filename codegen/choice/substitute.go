@@ -14,7 +14,7 @@ import (
 // loops around an assignment. Name lists the variables of the loops.
 //
 //	substitute({i,j,k},gemm)        calls a matrix product; the loops multiply dense operands
-//	substitute({i,j,k},cublas)      does the same on a GPU
+//	substitute({i,j,k},cublas)      does the same on a GPU, by cuBLAS only
 //	substitute({i,j},cusparse)      lets cuSPARSE compute a product with a sparse matrix
 //	substitute({i,j},"file.c:name") calls a user's C function with ranges in the order of variables
 var Substitute = &Choice{
@@ -84,8 +84,8 @@ func callExtern(f *analysis.Facts, v *strategy.Value, x *strategy.Extern) error 
 		strings.Join(names, ", "))
 }
 
-// The names of the libraries in schedules. BLAS is a library for the CPU, and the others are for a
-// GPU.
+// The names of the libraries in schedules. BLAS is the target's library of dense products: a BLAS of
+// a CPU, and cuBLAS or Distaff's own kernels on a GPU. The other names are for a GPU.
 const (
 	BLAS     = "gemm"
 	CuBLAS   = "cublas"

@@ -22,16 +22,13 @@ func (c *Command) checkKernel() error {
 
 // checkTarget refuses a kernel that does not run on the schedule's target.
 func checkTarget(s *state, kernel string) error {
-	gpu := kernel != choice.BLAS
 	switch {
-	case s.problem.GPU && !gpu:
-		return s.refuse(1, "got gemm, which runs on a CPU, want cublas for --target=cuda")
-	case !s.problem.GPU && kernel == choice.CuBLAS:
+	case s.problem.GPU || kernel == choice.BLAS:
+		return nil
+	case kernel == choice.CuBLAS:
 		return s.refuse(1, "got cublas, which runs on a GPU; write gemm, or add --target=cuda")
-	case !s.problem.GPU && gpu:
-		return s.refuse(1, "got %s, which runs on a GPU; add --target=cuda", kernel)
 	}
-	return nil
+	return s.refuse(1, "got %s, which runs on a GPU; add --target=cuda", kernel)
 }
 
 // substitute makes a library or a user's C function run the named loops. The loops must be directly
@@ -50,8 +47,8 @@ func substitute(s *state) error {
 	if _, name, _, ok := s.cmd.Function(); ok {
 		if s.problem.GPU {
 			return s.refuse(1,
-				"got a C function, which runs on a CPU; with --target=cuda, want cublas or "+
-					"cusparse for products of matrices")
+				"got a C function, which runs on a CPU; with --target=cuda, want gemm, "+
+					"cublas or cusparse for products of matrices")
 		}
 		return callFunction(s, vars, name)
 	}

@@ -2,12 +2,16 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"distaff/codegen"
+	"distaff/codegen/choice"
+	emitcuda "distaff/codegen/emit/cuda"
 	"distaff/codegen/ir"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/cc"
 )
@@ -33,6 +37,8 @@ type compiler interface {
 	// leaves share.
 	text(f *ir.Func) string
 	prelude() string
+	// product returns the kernel that multiplies dense matrices of a type, and its source.
+	product(t tensor.Type) (emitcuda.Product, string)
 	// build returns the object whose payload the device loads. It is cached or compiled.
 	build(ctx context.Context, src source) ([]byte, error)
 	complete() bool
@@ -140,16 +146,14 @@ func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 	}
 	l := &leaf{dev: b.dev, store: b.store, p: p}
 	if usesPrelude(u.Func) {
-		if l.shared, err = b.prelude(); err != nil {
+		if l.shared, err = b.shared("fills and scans", b.compiler.prelude()); err != nil {
 			return nil, err
 		}
 	}
+	if err := b.open(l, callsOf(u.Func), u.CuBLAS); err != nil {
+		return nil, err
+	}
 	err = b.dev.do(func() (err error) {
-		for _, name := range libraries(u.Func) {
-			if err := b.dev.library(name); err != nil {
-				return err
-			}
-		}
 		l.module, err = b.dev.load(code, p.what)
 		return err
 	})
@@ -159,23 +163,64 @@ func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 	return &Leaf{leaf: l}, nil
 }
 
-// preludes holds the loaded shared kernels (fills and scans) of each device. They are never
-// unloaded, and devices are never closed.
-var preludes struct {
-	sync.Mutex
-	of map[device]module
+// open opens what a leaf calls: libraries, and kernels for the products of dense matrices that
+// cuBLAS does not compute. If must is true, cuBLAS computes all of them. Otherwise it is not used if
+// it is not found, or if the environment says so.
+func (b *Backend) open(l *leaf, calls called, must bool) error {
+	if calls.sparse {
+		if err := b.library(choice.CuSPARSE); err != nil {
+			return err
+		}
+	}
+	if len(calls.dense) == 0 {
+		return nil
+	}
+	err := b.library(choice.CuBLAS)
+	var absent *absentError
+	if l.cublas = err == nil; err != nil && (must || !errors.As(err, &absent)) {
+		return err
+	}
+	l.products = map[tensor.Type]*productKernel{}
+	for t, fits := range calls.dense {
+		if l.cublas && (fits || must) {
+			continue
+		}
+		p, text := b.compiler.product(t)
+		m, err := b.shared("products of "+t.String(), text)
+		if err != nil {
+			return err
+		}
+		l.products[t] = &productKernel{p, m}
+	}
+	return nil
 }
 
-// prelude returns the shared kernels of the device, and compiles and loads them at first use.
-func (b *Backend) prelude() (module, error) {
-	preludes.Lock()
-	defer preludes.Unlock()
-	if m := preludes.of[b.dev]; m != nil {
+func (b *Backend) library(name string) error {
+	return b.dev.do(func() error { return b.dev.library(name) })
+}
+
+// sharedModules holds the loaded kernels that all leaves of a device share. They are never unloaded,
+// and devices are never closed.
+var sharedModules struct {
+	sync.Mutex
+	of map[sharedKey]module
+}
+
+type sharedKey struct {
+	dev  device
+	what string
+}
+
+// shared returns kernels that all leaves of the device share, and compiles and loads them at first
+// use. what says what the kernels do, and text is their source.
+func (b *Backend) shared(what, text string) (module, error) {
+	sharedModules.Lock()
+	defer sharedModules.Unlock()
+	key := sharedKey{b.dev, what}
+	if m := sharedModules.of[key]; m != nil {
 		return m, nil
 	}
-	const what = "fills and scans"
-	object, err := b.compiler.build(context.Background(),
-		source{text: b.compiler.prelude(), label: what})
+	object, err := b.compiler.build(context.Background(), source{text: text, label: what})
 	if err != nil {
 		return nil, err
 	}
@@ -190,10 +235,10 @@ func (b *Backend) prelude() (module, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if preludes.of == nil {
-		preludes.of = map[device]module{}
+	if sharedModules.of == nil {
+		sharedModules.of = map[sharedKey]module{}
 	}
-	preludes.of[b.dev] = m
+	sharedModules.of[key] = m
 	return m, nil
 }
 
@@ -260,6 +305,9 @@ type leaf struct {
 	p      *program
 	module module
 	shared module // the kernels for fills and scans; nil if the leaf does neither
+	cublas bool   // cuBLAS multiplies dense matrices
+	// products has the kernels for the types that cuBLAS does not multiply, or not always.
+	products map[tensor.Type]*productKernel
 }
 
 // Leaf is a leaf that runs on a GPU. It implements kernels.Leaf.

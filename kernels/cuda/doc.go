@@ -55,7 +55,7 @@
 //	host.go      statements of the host part
 //	eval.go      expressions of the host part
 //	launch.go    kernels, fills and scans
-//	products.go  matrix products by libraries
+//	products.go  matrix products by libraries, or by kernels that all leaves share
 //	time.go      timed calls
 //	resident.go  tensors that stay on the device
 //	plan.go      the memory that a call needs

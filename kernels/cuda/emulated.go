@@ -16,6 +16,7 @@ import (
 
 	emitcuda "distaff/codegen/emit/cuda"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/cc"
 )
@@ -67,6 +68,10 @@ func (c hostCompiler) source(src source) cc.Source {
 func (c hostCompiler) text(f *ir.Func) string { return emitcuda.Emulated(f) }
 
 func (c hostCompiler) prelude() string { return emitcuda.EmulatedPrelude() }
+
+func (c hostCompiler) product(t tensor.Type) (emitcuda.Product, string) {
+	return emitcuda.ProductOf(t, true), emitcuda.EmulatedProducts(t)
+}
 
 func (c hostCompiler) key(src source) string { return c.builder.Key(c.source(src)) }
 

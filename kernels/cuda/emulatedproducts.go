@@ -7,8 +7,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// library does nothing, because the emulation multiplies matrices itself.
-func (d *emulated) library(string) error { return nil }
+// library opens nothing, because the emulation multiplies matrices itself. It returns an error if
+// the environment says that there is no such library.
+func (d *emulated) library(name string) error { return mathLibraries[name].unwanted() }
 
 // value returns an element of an array on the device.
 func (d *emulated) value(at pointer, elem tensor.Type) complex128 {
@@ -31,20 +32,28 @@ func (m denseMatrix) element(i, j, size int64) pointer {
 		pointer((i*m.row+j*m.col)*size)
 }
 
+// member returns the matrix of product b of a batch.
+func (m denseMatrix) member(b, size int64) denseMatrix {
+	m.at += pointer(b * m.batch * size)
+	return m
+}
+
 func (d *emulated) gemm(p matrixProduct) error {
 	if !p.isSupported() {
 		panic("BUG: cuda: a product of matrices that no library takes")
 	}
 	size := p.elem.Size()
 	alpha := scalar(p.alpha, p.elem)
-	for i := range p.m {
-		for j := range p.n {
-			var sum complex128
-			for k := range p.k {
-				sum += d.value(p.a.element(i, k, size), p.elem) * d.value(p.b.element(k, j, size),
-					p.elem)
+	for b := range p.batch {
+		a, x, c := p.a.member(b, size), p.b.member(b, size), p.c.member(b, size)
+		for i := range p.m {
+			for j := range p.n {
+				var sum complex128
+				for k := range p.k {
+					sum += d.value(a.element(i, k, size), p.elem) * d.value(x.element(k, j, size), p.elem)
+				}
+				d.add(c.element(i, j, size), p.elem, alpha*sum)
 			}
-			d.add(p.c.element(i, j, size), p.elem, alpha*sum)
 		}
 	}
 	return nil

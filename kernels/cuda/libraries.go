@@ -61,8 +61,26 @@ type openLibraryFile struct {
 	fn   unsafe.Pointer
 }
 
-// open opens the library from the first path that works. The error is a *SetupError.
+// absentError reports that a library was not found, or that the environment asks not to use it.
+type absentError struct{ *SetupError }
+
+func (e *absentError) Unwrap() error { return e.SetupError }
+
+// unwanted returns an error if the library's environment variable is "none".
+func (m mathLibrary) unwanted() error {
+	if os.Getenv(m.variable) != "none" {
+		return nil
+	}
+	return &absentError{&SetupError{fmt.Sprintf("substitute: %s is not used, because %s is none",
+		m.title, m.variable)}}
+}
+
+// open opens the library from the first path that works. The error is a *SetupError. It is an
+// *absentError unless the environment names a library that cannot be used.
 func (m mathLibrary) open(name string) (openLibraryFile, error) {
+	if err := m.unwanted(); err != nil {
+		return openLibraryFile{}, err
+	}
 	paths := toolkit.Candidates(os.Getenv, m.variable, m.names)
 	key := strings.Join(paths, "\x00")
 	openMath.Lock()
@@ -83,10 +101,14 @@ func (m mathLibrary) open(name string) (openLibraryFile, error) {
 		openMath.all[key] = openLibraryFile{path, fn}
 		return openMath.all[key], nil
 	}
-	return openLibraryFile{}, &SetupError{fmt.Sprintf(
+	err := &SetupError{fmt.Sprintf(
 		"substitute: no %s (%s) was found; either name it with %s or remove %s from the "+
 			"schedule; tried %s",
 		m.title, m.names[0], m.variable, name, strings.Join(tried, "; "))}
+	if os.Getenv(m.variable) != "" {
+		return openLibraryFile{}, err
+	}
+	return openLibraryFile{}, &absentError{err}
 }
 
 // openFunctions opens a file as the library with the given name. If it fails, it returns nil and
@@ -122,6 +144,9 @@ type mathHandle struct {
 }
 
 func (d *driver) library(name string) error {
+	if err := mathLibraries[name].unwanted(); err != nil {
+		return err
+	}
 	if d.math[name].fn != nil {
 		return nil
 	}
@@ -178,13 +203,11 @@ func flag(b bool) C.int {
 // gemm computes the product with cuBLAS, which stores matrices by columns. If c is stored by rows,
 // gemm computes the product of the transposed matrices in the opposite order.
 func (d *driver) gemm(p matrixProduct) error {
-	if flip, _, _ := p.c.columns(p.m, p.n); flip {
-		p.m, p.n, p.a, p.b, p.c = p.n, p.m, p.b.transposed(), p.a.transposed(), p.c.transposed()
-	}
+	p = p.byColumns()
 	_, ldc, _ := p.c.columns(p.m, p.n)
 	opA, lda, _ := p.a.columns(p.m, p.k)
 	opB, ldb, _ := p.b.columns(p.k, p.n)
-	if err := checkInt32(p.what, p.m, p.n, p.k, lda, ldb, ldc); err != nil {
+	if err := checkInt32(p.what, p.m, p.n, p.k, p.batch, lda, ldb, ldc); err != nil {
 		return err
 	}
 	if err := d.awaitUploads(); err != nil {
@@ -193,7 +216,8 @@ func (d *driver) gemm(p matrixProduct) error {
 	d.what = p.what
 	h := d.math[choice.CuBLAS]
 	g := C.dst_product{_type: typeLetters[p.elem], op_a: flag(opA), op_b: flag(opB), m: C.int(p.m),
-		n: C.int(p.n), k: C.int(p.k),
+		n: C.int(p.n), k: C.int(p.k), batch: C.int(p.batch), stride_a: C.longlong(p.a.batch),
+		stride_b: C.longlong(p.b.batch), stride_c: C.longlong(p.c.batch),
 		lda: C.int(lda), ldb: C.int(ldb), ldc: C.int(ldc), a: C.dst_cu_ptr(p.a.at),
 		b: C.dst_cu_ptr(p.b.at), c: C.dst_cu_ptr(p.c.at),
 		alpha: [2]C.uint64_t{C.uint64_t(p.alpha[0]), C.uint64_t(p.alpha[1])}}

@@ -11,6 +11,7 @@ import (
 
 	emitcuda "distaff/codegen/emit/cuda"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 	"distaff/kernels/cuda/nvrtc"
 )
@@ -48,6 +49,11 @@ func newNVRTC(cfg Config, dev device) *nvrtcCompiler {
 func (n *nvrtcCompiler) text(f *ir.Func) string { return emitcuda.Unnamed(f) }
 
 func (n *nvrtcCompiler) prelude() string { return emitcuda.Prelude }
+
+func (n *nvrtcCompiler) product(t tensor.Type) (emitcuda.Product, string) {
+	tensorCores := n.dev.arch >= 80
+	return emitcuda.ProductOf(t, tensorCores), emitcuda.Products(t, tensorCores)
+}
 
 func (n *nvrtcCompiler) complete() bool { return n.lib != nil }
 

@@ -72,6 +72,13 @@ static const void *one(int type) { return type == 's' ||
 static int data_type(int type) { return type == 's' ? 0 : type == 'd' ? 1 : type == 'c' ? 4 : 5; }
 
 int dst_cublas_product(const dst_cublas *lib, dst_cu_handle h, const dst_product *p) {
+    if (p->batch > 1) {
+        int (*f)(DST_GEMMS) = p->type == 's' ? lib->sgemms : p->type == 'd' ? lib->dgemms
+            : p->type == 'c' ? lib->cgemms : lib->zgemms;
+        return f(h, p->op_a, p->op_b, p->m, p->n, p->k, p->alpha, (void *)p->a, p->lda, p->stride_a,
+            (void *)p->b, p->ldb, p->stride_b, one(p->type), (void *)p->c, p->ldc, p->stride_c,
+            p->batch);
+    }
     int (*f)(DST_GEMM) = p->type == 's' ? lib->sgemm : p->type == 'd' ? lib->dgemm
         : p->type == 'c' ? lib->cgemm : lib->zgemm;
     return f(h, p->op_a, p->op_b, p->m, p->n, p->k, p->alpha, (void *)p->a, p->lda, (void *)p->b,

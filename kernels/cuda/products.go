@@ -3,17 +3,19 @@ package cuda
 import (
 	"fmt"
 	"math"
+	"slices"
 
-	"distaff/codegen/choice"
+	emitcuda "distaff/codegen/emit/cuda"
 	"distaff/codegen/ir"
 	"distaff/io/tensor"
 )
 
 // denseMatrix is a dense matrix on a device. The field "at" is the address of its first element.
-// Element (i,j) is i*row + j*col elements after the first one.
+// Element (i,j) is i*row + j*col elements after the first one. In a batch of products, the matrix
+// of product b is b*batch elements after the matrix of the first product.
 type denseMatrix struct {
-	at       pointer
-	row, col int64
+	at              pointer
+	row, col, batch int64
 }
 
 // columns describes a matrix of rows x cols for a library that stores matrices by columns. If
@@ -40,16 +42,17 @@ func (m denseMatrix) columns(rows, cols int64) (transposed bool, ld int64, ok bo
 	return false, 0, false
 }
 
-func (m denseMatrix) transposed() denseMatrix { return denseMatrix{m.at, m.col, m.row} }
+func (m denseMatrix) transposed() denseMatrix { return denseMatrix{m.at, m.col, m.row, m.batch} }
 
 // matrixProduct describes c += alpha*a*b. a has m rows and k columns, b has k rows and n columns.
-// A library computes the product only if it supports the strides of each matrix (isSupported).
+// There are batch such products, whose matrices c are different. A library computes them only if it
+// supports the strides of each matrix (isSupported).
 type matrixProduct struct {
-	m, n, k int64
-	c, a, b denseMatrix
-	alpha   slot
-	elem    tensor.Type
-	what    string // the statement
+	m, n, k, batch int64
+	c, a, b        denseMatrix
+	alpha          slot
+	elem           tensor.Type
+	what           string // the statement
 }
 
 // isSupported reports whether a library supports the strides of all three matrices.
@@ -58,6 +61,15 @@ func (p *matrixProduct) isSupported() bool {
 	_, _, a := p.a.columns(p.m, p.k)
 	_, _, b := p.b.columns(p.k, p.n)
 	return c && a && b
+}
+
+// byColumns returns the same product with c stored by columns: if c is stored by rows, the product
+// of the transposed matrices in the opposite order.
+func (p matrixProduct) byColumns() matrixProduct {
+	if flip, _, _ := p.c.columns(p.m, p.n); flip {
+		p.m, p.n, p.a, p.b, p.c = p.n, p.m, p.b.transposed(), p.a.transposed(), p.c.transposed()
+	}
+	return p
 }
 
 // sparseProduct describes c += alpha*a*b for a sparse a of m rows and k columns with nnz entries.
@@ -73,25 +85,23 @@ type sparseProduct struct {
 	what           string
 }
 
-// axis is a loop of a matrix product: its extent, and its strides in the two matrices that it
-// indexes.
+// axis is a loop of a matrix product: its extent, and its strides in the matrices c, a and b.
 type axis struct {
 	n int64
-	s [2]int64
+	s [3]int64
 }
 
-// axes returns loops that together visit the given extents and strides. It omits loops of one
+// joined returns loops that together visit the points of the given loops. It omits loops of one
 // iteration, and joins two neighbouring loops if the strides of the outer one continue the inner
-// one. It returns at least one loop.
-func axes(n, first, second []int64) []axis {
+// one. It returns at least one loop. none is the loop of one iteration.
+func joined(loops []axis, none axis) []axis {
 	var list []axis
-	for k := range n {
-		x := axis{n[k], [2]int64{first[k], second[k]}}
+	for _, x := range loops {
 		if x.n == 1 {
 			continue
 		}
 		if last := len(list) - 1; last >= 0 && list[last].s[0] == x.n*x.s[0] &&
-			list[last].s[1] == x.n*x.s[1] {
+			list[last].s[1] == x.n*x.s[1] && list[last].s[2] == x.n*x.s[2] {
 			x.n *= list[last].n
 			list[last] = x
 			continue
@@ -99,27 +109,27 @@ func axes(n, first, second []int64) []axis {
 		list = append(list, x)
 	}
 	if list == nil {
-		list = []axis{{1, [2]int64{1, 1}}}
+		list = []axis{none}
 	}
 	return list
 }
 
-// inLoops runs all loops except the one with index skip. It calls f in each iteration with the
-// offsets of the two matrices.
-func inLoops(list []axis, skip int, f func(at [2]int64) error) error {
+// inLoops runs all loops, and calls f in each iteration with the offsets of the matrices c, a and b.
+func inLoops(list []axis, f func(at [3]int64) error) error {
 	at := make([]int64, len(list))
 	for {
-		var from [2]int64
+		var from [3]int64
 		for k, x := range list {
-			from[0] += at[k] * x.s[0]
-			from[1] += at[k] * x.s[1]
+			for m := range from {
+				from[m] += at[k] * x.s[m]
+			}
 		}
 		if err := f(from); err != nil {
 			return err
 		}
 		k := len(list) - 1
 		for ; k >= 0; k-- {
-			if at[k]++; k != skip && at[k] < list[k].n {
+			if at[k]++; at[k] < list[k].n {
 				break
 			}
 			at[k] = 0
@@ -130,9 +140,55 @@ func inLoops(list []axis, skip int, f func(at [2]int64) error) error {
 	}
 }
 
-// gemm runs a matrix product by the device's library. One library call covers one row loop, one
-// column loop and one summation loop. Among the combinations that the library supports, gemm
-// chooses the one with the most work. The host iterates over the other loops.
+// productLoops are the loops of a matrix product: over rows, over columns, and over terms of sums.
+type productLoops struct{ rows, cols, sums []axis }
+
+// divide divides the loops of a product. The first result is p with one row loop, one column loop
+// and one summation loop, and, as its batch, the longest of the other loops over elements of c. The
+// host iterates over the second result. Of the combinations that allowed accepts, divide chooses the
+// one with the most work. It returns false if allowed accepts none.
+func (l *productLoops) divide(p matrixProduct, allowed func(*matrixProduct) bool) (matrixProduct,
+	[]axis, bool) {
+	best, most := [3]int{-1}, int64(0)
+	over := func(x, y, z int) matrixProduct {
+		r, q, t := l.rows[x], l.cols[y], l.sums[z]
+		g := p
+		g.m, g.n, g.k, g.batch = r.n, q.n, t.n, 1
+		g.c.row, g.a.row, g.c.col, g.b.col, g.a.col, g.b.row = r.s[0], r.s[1], q.s[0], q.s[2], t.s[1], t.s[2]
+		return g
+	}
+	for x := range l.rows {
+		for y := range l.cols {
+			for z := range l.sums {
+				if g := over(x, y, z); allowed(&g) && g.m*g.n*g.k > most {
+					best, most = [3]int{x, y, z}, g.m*g.n*g.k
+				}
+			}
+		}
+	}
+	if best[0] < 0 {
+		return p, nil, false
+	}
+	without := func(list []axis, k int) []axis { return slices.Delete(slices.Clone(list), k, k+1) }
+	g := over(best[0], best[1], best[2])
+	rest := slices.Concat(without(l.rows, best[0]), without(l.cols, best[1]))
+	if len(rest) > 0 {
+		batch := 0
+		for k, x := range rest {
+			if x.n > rest[batch].n {
+				batch = k
+			}
+		}
+		x := rest[batch]
+		g.batch, g.c.batch, g.a.batch, g.b.batch = x.n, x.s[0], x.s[1], x.s[2]
+		rest = without(rest, batch)
+	}
+	return g, append(rest, without(l.sums, best[2])...), true
+}
+
+// gemm runs a matrix product by the device's library, or by kernels of package emit/cuda if there is
+// no library or it does not support the strides. One call covers the loops that divide chooses. The
+// host iterates over the other loops.
 func (c *call) gemm(s *ir.Gemm) error {
 	m, n, k, err := c.extents(s)
 	if err != nil || m == nil {
@@ -156,28 +212,34 @@ func (c *call) gemm(s *ir.Gemm) error {
 			}
 		}
 	}
-	rows, cols, sums := axes(m, strides[0][0], strides[1][0]),
-		axes(n, strides[0][1], strides[2][1]), axes(k, strides[1][1], strides[2][0])
-	best := [3]int{-1}
-	over := func(x, y, z int) matrixProduct {
-		r, q, t := rows[x], cols[y], sums[z]
-		g := p
-		g.m, g.n, g.k = r.n, q.n, t.n
-		g.c.row, g.c.col, g.a.row, g.a.col, g.b.row, g.b.col = r.s[0], q.s[0], r.s[1], t.s[0],
-			t.s[1], q.s[1]
-		return g
-	}
-	most := int64(0)
-	for x := range rows {
-		for y := range cols {
-			for z := range sums {
-				if g := over(x, y, z); g.isSupported() && g.m*g.n*g.k > most {
-					best, most = [3]int{x, y, z}, g.m*g.n*g.k
-				}
-			}
+	loops := func(n []int64, none [3]int64, strides func(k int) [3]int64) []axis {
+		list := make([]axis, len(n))
+		for k := range n {
+			list[k] = axis{n[k], strides(k)}
 		}
+		return joined(list, axis{1, none})
 	}
-	if best[0] < 0 {
+	l := productLoops{
+		rows: loops(m, [3]int64{1, 1, 0}, func(k int) [3]int64 {
+			return [3]int64{strides[0][0][k], strides[1][0][k], 0}
+		}),
+		cols: loops(n, [3]int64{1, 0, 1}, func(k int) [3]int64 {
+			return [3]int64{strides[0][1][k], 0, strides[2][1][k]}
+		}),
+		sums: loops(k, [3]int64{0, 1, 1}, func(k int) [3]int64 {
+			return [3]int64{0, strides[1][1][k], strides[2][0][k]}
+		}),
+	}
+	kernel, run := c.leaf.products[p.elem], c.leaf.dev.gemm
+	g, rest, ok := matrixProduct{}, []axis(nil), false
+	if c.leaf.cublas {
+		g, rest, ok = l.divide(p, (*matrixProduct).isSupported)
+	}
+	if !ok && kernel != nil {
+		g, rest, ok = l.divide(p, func(*matrixProduct) bool { return true })
+		run = func(p matrixProduct) error { return c.leaf.dev.launch(kernel.launch(p)) }
+	}
+	if !ok {
 		return &SetupError{
 			fmt.Sprintf(
 				"cublas: the values of the matrices of %s must be adjacent in memory along a "+
@@ -188,17 +250,13 @@ func (c *call) gemm(s *ir.Gemm) error {
 		return err
 	}
 	c.blocks[s.C.A].stale = true
-	g, size := over(best[0], best[1], best[2]), p.elem.Size()
-	return inLoops(rows, best[0], func(r [2]int64) error {
-		return inLoops(cols, best[1], func(q [2]int64) error {
-			return inLoops(sums, best[2], func(t [2]int64) error {
-				g := g
-				g.c.at += pointer((r[0] + q[0]) * size)
-				g.a.at += pointer((r[1] + t[0]) * size)
-				g.b.at += pointer((q[1] + t[1]) * size)
-				return c.leaf.dev.gemm(g)
-			})
-		})
+	size := p.elem.Size()
+	return inLoops(rest, func(at [3]int64) error {
+		g := g
+		for x, m := range []*denseMatrix{&g.c, &g.a, &g.b} {
+			m.at += pointer(at[x] * size)
+		}
+		return run(g)
 	})
 }
 
@@ -268,23 +326,61 @@ func (c *call) spmm(s *ir.SpMM) error {
 	return c.leaf.dev.spmm(p)
 }
 
-// libraries returns the names of the libraries that a leaf's host part calls, as in package choice.
-func libraries(f *ir.Func) (list []string) {
-	has := map[string]bool{}
+// called has what a leaf's host part calls outside of the leaf.
+type called struct {
+	sparse bool // cuSPARSE
+	// dense has the types of the products of dense matrices. The value is true if the strides of
+	// all products of the type fit cuBLAS.
+	dense map[tensor.Type]bool
+}
+
+func callsOf(f *ir.Func) called {
+	c := called{dense: map[tensor.Type]bool{}}
 	ir.Walk(f.Body, func(s ir.Stmt) {
-		name := ""
-		switch s.(type) {
+		switch s := s.(type) {
 		case *ir.Gemm:
-			name = choice.CuBLAS
+			fits, known := c.dense[s.Alpha.Type()]
+			c.dense[s.Alpha.Type()] = (fits || !known) && s.SideBySide()
 		case *ir.SpMM:
-			name = choice.CuSPARSE
-		}
-		if name != "" && !has[name] {
-			has[name] = true
-			list = append(list, name)
+			c.sparse = true
 		}
 	})
-	return list
+	return c
+}
+
+// productKernel is a kernel of package emit/cuda that multiplies dense matrices, on a device.
+type productKernel struct {
+	emitcuda.Product
+	module module
+}
+
+// A launch of productKernel has enoughBlocks blocks if the terms of a sum can be divided into parts
+// of at least leastTerms.
+const (
+	enoughBlocks = 264
+	leastTerms   = 256
+)
+
+// launch returns the launch of the kernel for a product.
+func (k *productKernel) launch(p matrixProduct) launch {
+	if p.c.row < p.c.col { // neighbouring threads store neighbouring columns
+		p.m, p.n, p.a, p.b, p.c = p.n, p.m, p.b.transposed(), p.a.transposed(), p.c.transposed()
+	}
+	over := func(n, by int64) int64 { return (n + by - 1) / by }
+	tiles := over(p.m, k.Rows) * over(p.n, k.Cols) * p.batch
+	parts := max(1, min(enoughBlocks/tiles, p.k/leastTerms))
+	part := over(over(p.k, parts), k.Terms) * k.Terms
+	l := launch{module: k.module, kernel: k.Kernel, grid: tiles * over(p.k, part), threads: k.Threads,
+		shared: k.Shared, what: p.what}
+	for _, m := range []denseMatrix{p.a, p.b, p.c} {
+		l.params = append(l.params, slot{uint64(m.at)}, slot{uint64(m.row)}, slot{uint64(m.col)},
+			slot{uint64(m.batch)})
+	}
+	l.params = append(l.params, p.alpha)
+	for _, n := range []int64{p.m, p.n, p.k, part} {
+		l.params = append(l.params, slot{uint64(n)})
+	}
+	return l
 }
 
 // checkInt32 returns an error if a number does not fit the 32-bit integers of cuBLAS.

@@ -10,6 +10,11 @@
         const void *a, int lda, const void *b,                                                    \
            int ldb, const void *beta, void *c, int ldc)
 
+#define DST_GEMMS                                                                                 \
+    DST_CU(dst_cu_handle h, int op_a, int op_b, int m, int n, int k, const void *alpha,           \
+        const void *a, int lda, long long stride_a, const void *b, int ldb, long long stride_b,   \
+        const void *beta, void *c, int ldc, long long stride_c, int batch)
+
 // For each function: its name here, its symbol, and its parameters.
 #define DST_CUBLAS_CALLS(X)                                                 \
     X(create, "cublasCreate_v2", DST_CU(dst_cu_handle *h))                  \
@@ -18,7 +23,11 @@
     X(sgemm, "cublasSgemm_v2", DST_GEMM)                                    \
     X(dgemm, "cublasDgemm_v2", DST_GEMM)                                    \
     X(cgemm, "cublasCgemm_v2", DST_GEMM)                                    \
-    X(zgemm, "cublasZgemm_v2", DST_GEMM)
+    X(zgemm, "cublasZgemm_v2", DST_GEMM)                                    \
+    X(sgemms, "cublasSgemmStridedBatched", DST_GEMMS)                       \
+    X(dgemms, "cublasDgemmStridedBatched", DST_GEMMS)                       \
+    X(cgemms, "cublasCgemmStridedBatched", DST_GEMMS)                       \
+    X(zgemms, "cublasZgemmStridedBatched", DST_GEMMS)
 
 #define DST_SPMV                                                                                  \
     dst_cu_handle h, int op, const void *alpha, dst_cu_handle a, dst_cu_handle x,                 \
@@ -67,10 +76,11 @@ dst_cusparse *dst_cusparse_open(const char *path, char **why, const char **missi
 int dst_cublas_start(const dst_cublas *lib, dst_cu_handle stream, dst_cu_handle *h);
 int dst_cusparse_start(const dst_cusparse *lib, dst_cu_handle stream, dst_cu_handle *h);
 
-// dst_product is a product of dense matrices stored by columns, C += alpha op(A) op(B). type is
-// 's', 'd', 'c' or 'z'.
+// dst_product is a batch of products of dense matrices stored by columns, C += alpha op(A) op(B).
+// type is 's', 'd', 'c' or 'z'. The strides are the distances of the matrices of the batch.
 typedef struct {
-    int type, op_a, op_b, m, n, k, lda, ldb, ldc;
+    int type, op_a, op_b, m, n, k, lda, ldb, ldc, batch;
+    long long stride_a, stride_b, stride_c;
     dst_cu_ptr a, b, c;
     uint64_t alpha[2];
 } dst_product;

@@ -88,7 +88,7 @@ var products = []struct {
 	{scheduled{"two variables as one", "C(i,b,j) = A(i,b,k) * B(k,j)", nil, sizesOfProducts, 0,
 		"substitute({i,b,j,k},cublas)", tensor.Float64}, 1, "dgemm NN 30 200 20 ld 30 20 30"},
 	{scheduled{"two variables apart", "C(b,i,j) = A(i,b,k) * B(k,j)", nil, sizesOfProducts, 0,
-		"substitute({i,b,j,k},cublas)", tensor.Float64}, 4, "dgemm NN 30 50 20 ld 30 80 30"},
+		"substitute({i,b,j,k},cublas)", tensor.Float64}, 4, "dgemms of 4: dgemm NN 30 50 20 ld 30 80 30"},
 	{scheduled{"two sums", "C(i,j) = A(i,b,k) * B(k,b,j)", nil, sizesOfProducts, 0,
 		"substitute({i,j,b,k},cublas)", tensor.Float64}, 4, "dgemm NN 30 50 20 ld 120 80 30"},
 	{scheduled{"MTTKRP", "E(i,j) = A(i,b,k) * B(b,j) * D(k,j)", nil, sizesOfProducts, 0,
@@ -149,6 +149,49 @@ func TestProducts(t *testing.T) {
 	})
 }
 
+// ownProducts lists products of dense matrices for the kernels of package emit/cuda.
+var ownProducts = []struct {
+	name, statement, schedule string
+	sizes                     map[string]int64
+}{
+	{"one tile", "C(i,j) = A(i,k) * B(k,j)", "substitute({i,j,k},gemm)",
+		map[string]int64{"i": 20, "j": 30, "k": 40}},
+	{"several tiles", "C(i,j) = A(i,k) * B(k,j)", "substitute({i,j,k},gemm)",
+		map[string]int64{"i": 129, "j": 140, "k": 33}},
+	{"whole tiles", "C(i,j) = -3 * A(i,k) * B(k,j)", "substitute({i,j,k},gemm)",
+		map[string]int64{"i": 256, "j": 128, "k": 64}},
+	{"columns of both", "C(i,j) = A(k,i) * B(j,k)", "substitute({i,j,k},gemm)",
+		map[string]int64{"i": 65, "j": 70, "k": 65}},
+	{"columns of the result", "C(j,i) = A(i,k) * B(k,j)", "substitute({i,j,k},gemm)",
+		map[string]int64{"i": 150, "j": 63, "k": 31}},
+	{"many terms", "C(i,j) = A(i,k) * B(k,j)", "substitute({i,j,k},gemm)",
+		map[string]int64{"i": 15, "j": 17, "k": 560}},
+	{"no adjacent values", "C(i,j,b) = A(i,k,b) * B(k,j,b)", "reorder(b,i,j,k) substitute({i,j,k},gemm)",
+		map[string]int64{"i": 15, "j": 17, "k": 20, "b": 3}},
+	{"loops apart", "C(b,i,j) = A(i,b,k) * B(k,j)", "substitute({i,b,j,k},gemm)",
+		map[string]int64{"i": 15, "j": 17, "k": 20, "b": 3}},
+	{"two sums", "C(i,j) = A(i,b,k) * B(k,b,j)", "substitute({i,j,b,k},gemm)",
+		map[string]int64{"i": 15, "j": 17, "k": 20, "b": 3}},
+}
+
+// TestOwnProducts checks products of dense matrices without cuBLAS, for each type.
+func TestOwnProducts(t *testing.T) {
+	t.Setenv("DISTAFF_CUBLAS", "none")
+	check := func(t *testing.T, b *Backend) {
+		for n, x := range ownProducts {
+			for _, typ := range []tensor.Type{tensor.Float32, tensor.Float64, tensor.Complex64,
+				tensor.Complex128} {
+				t.Run(x.name+" of "+typ.String(), func(t *testing.T) {
+					s := scheduled{x.name, x.statement, nil, x.sizes, 0, x.schedule, typ}
+					s.check(t, b, uint64(n))
+				})
+			}
+		}
+	}
+	t.Run("emulated", func(t *testing.T) { check(t, emulation(t, 0)) })
+	t.Run("GPU", func(t *testing.T) { check(t, onGPU(t)) })
+}
+
 // TestProductOfRows computes a product with a part of a matrix's rows, whose positions do not start
 // at 0.
 func TestProductOfRows(t *testing.T) {
@@ -203,6 +246,12 @@ func TestNoLibrary(t *testing.T) {
 			"substitute: no cuBLAS (libcublas.so.13) was found; either name it with DISTAFF_CUBLAS or " +
 				"remove cublas from the schedule; tried /nowhere/libcublas.so.12 (cannot open shared " +
 				"object file"},
+		{"cuBLAS not used", "DISTAFF_CUBLAS", "none", "C(i,j) = A(i,k) * B(k,j)",
+			"substitute({i,j,k},cublas)",
+			"substitute: cuBLAS is not used, because DISTAFF_CUBLAS is none"},
+		{"no cuBLAS, for gemm", "DISTAFF_CUBLAS", "/nowhere/libcublas.so.12",
+			"C(i,j) = A(i,k) * B(k,j)", "substitute({i,j,k},gemm)",
+			"substitute: no cuBLAS (libcublas.so.13) was found; either name it"},
 		{"no cuSPARSE", "DISTAFF_CUSPARSE", "/nowhere/libcusparse.so.12", spmv,
 			"substitute({i,j},cusparse)", "substitute: no cuSPARSE (libcusparse.so.13) was found"},
 		{"another library", "DISTAFF_CUSPARSE", "libm.so.6", spmv, "substitute({i,j},cusparse)",

@@ -17,6 +17,7 @@ import (
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
 	"distaff/codegen/ir/irtest"
+	"distaff/io/tensor"
 )
 
 //go:embed testdata/*.ir
@@ -170,6 +171,11 @@ func TestCompiles(t *testing.T) {
 		compileCUDA(t, x.Name, cuda.File(x.Func()))
 	}
 	compileCUDA(t, "the prelude", cuda.Prelude)
+	for _, x := range []tensor.Type{tensor.Float32, tensor.Float64, tensor.Complex64,
+		tensor.Complex128} {
+		compileCUDA(t, "products of "+x.String(), cuda.Products(x, true))
+	}
+	compileCUDA(t, "products without tensor cores", cuda.Products(tensor.Float64, false))
 }
 
 // TestEmulated runs leaves on the CPU, and compares all arrays with the results of package interp.

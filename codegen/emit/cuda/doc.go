@@ -7,7 +7,7 @@
 // runs it from the IR. The text has no #include. NVRTC compiles it as it is, and clang compiles it
 // after declarations of CUDA's built-in functions. Prelude is a second file, the same for all
 // leaves. It has the kernels for fills and scans. The functions Fill and Scan return the launches
-// of these kernels.
+// of these kernels. Products is a file for each type, with a kernel that multiplies dense matrices.
 //
 // # Meaning
 //
@@ -53,5 +53,6 @@
 //	values.go     integers whose arithmetic may wrap around
 //	prelude.go    the helpers, one file each in prelude/
 //	builtin.go    Prelude's kernels: fills and scans
+//	products.go   kernels that multiply dense matrices
 //	emulation.go  kernels on a CPU, by emulation.h
 package cuda

@@ -336,6 +336,10 @@ template <class T> static inline T __shfl_xor_sync(unsigned mask, T x, int bits)
     return dst_emulation::shuffle(mask, x, (threadIdx.x % 32) ^ bits, true);
 }
 
+template <class T> static inline T __shfl_sync(unsigned mask, T x, int from) {
+    return dst_emulation::shuffle(mask, x, from, true);
+}
+
 template <class T> static inline T __shfl_up_sync(unsigned mask, T x, int by) {
     const int lane = threadIdx.x % 32;
     return dst_emulation::shuffle(mask, x, lane - by, lane >= by);

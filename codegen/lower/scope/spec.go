@@ -31,6 +31,9 @@ type Spec struct {
 	Adds bool
 	// GPU is true if the leaf is for a GPU. The code outside its loops on blocks runs on the host.
 	GPU bool
+	// CuBLAS is true if cuBLAS must compute all products of matrices. The values of its matrices
+	// must be adjacent in memory along rows or columns.
+	CuBLAS bool
 	// Share, for a SharedPattern or Mapped result, is the key of the access whose level arrays the
 	// result uses, down to its last compressed level. Values, or blocks of dense levels, are
 	// written at its positions. A Mapped result has further positions. The argument after all

@@ -48,6 +48,20 @@ static const void *at(const void *p, int64_t i, size_t size) {
     return (const char *)((uint64_t)p - DEVICE) + i * (int64_t)size;
 }
 
+#define GEMMS(symbol, letter, one, type)                                                          \
+    int symbol(handle *h, int op_a, int op_b, int m, int n, int k, const type *alpha,             \
+        const type *a, int lda, long long sa, const type *b, int ldb, long long sb,               \
+        const type *beta, type *c, int ldc, long long sc, int batch) {                            \
+        FILE *f = fopen(getenv("FAKE_CALLS"), "a");                                               \
+        fprintf(f, "%cgemms of %d: ", letter, batch);                                              \
+        fclose(f);                                                                                \
+        int rc = OK;                                                                              \
+        for (int64_t i = 0; i < batch && !rc; i++)                                                \
+            rc = one(h, op_a, op_b, m, n, k, alpha, a + i * sa, lda, b + i * sb, ldb, beta,       \
+                c + i * sc, ldc);                                                                 \
+        return rc;                                                                                \
+    }
+
 #define GEMM(symbol, letter, type)                                                                \
     int symbol(handle *h, int op_a, int op_b, int m, int n, int k, const type *alpha,             \
         const type *a, int lda, const type *b,                                                    \
@@ -79,3 +93,8 @@ GEMM(cublasSgemm_v2, 's', float)
 GEMM(cublasDgemm_v2, 'd', double)
 GEMM(cublasCgemm_v2, 'c', float complex)
 GEMM(cublasZgemm_v2, 'z', double complex)
+
+GEMMS(cublasSgemmStridedBatched, 's', cublasSgemm_v2, float)
+GEMMS(cublasDgemmStridedBatched, 'd', cublasDgemm_v2, double)
+GEMMS(cublasCgemmStridedBatched, 'c', cublasCgemm_v2, float complex)
+GEMMS(cublasZgemmStridedBatched, 'z', cublasZgemm_v2, double complex)

@@ -5,6 +5,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(threads) __attribute__((launch_bounds(threads)))
 #define __align__(bytes) __attribute__((aligned(bytes)))
+typedef __SIZE_TYPE__ size_t;
 #define DST_DECLARED static __device__ __forceinline__
 
 struct dst_thread_x { __device__ __forceinline__ operator unsigned() const { return __nvvm_read_ptx_sreg_tid_x(); } };
@@ -28,6 +29,12 @@ template <class T> DST_DECLARED T dst_shuffle_words(T x, int lane, bool up) {
         u.words[k] = up ? __nvvm_shfl_sync_up_i32(0xffffffffu, u.words[k], lane, 0) : __nvvm_shfl_sync_bfly_i32(0xffffffffu, u.words[k], lane, 31);
     return u.x;
 }
+template <class T> DST_DECLARED T __shfl_sync(unsigned, T x, int from) {
+    union { T x; int words[(sizeof(T) + 3) / 4]; } u = {x};
+    for (unsigned k = 0; k < sizeof(T) / 4; k++)
+        u.words[k] = __nvvm_shfl_sync_idx_i32(0xffffffffu, u.words[k], from, 31);
+    return u.x;
+}
 template <class T> DST_DECLARED T __shfl_xor_sync(unsigned, T x, int bits) { return dst_shuffle_words(x, bits, false); }
 template <class T> DST_DECLARED T __shfl_up_sync(unsigned, T x, int by) { return dst_shuffle_words(x, by, true); }
 
@@ -36,6 +43,8 @@ DST_DECLARED unsigned __match_all_sync(unsigned mask, unsigned long long x, int 
     asm volatile("{ .reg .pred p; match.all.sync.b64 %0|p, %2, %3; selp.s32 %1, 1, 0, p; }" : "=r"(all), "=r"(*same) : "l"(x), "r"(mask));
     return all;
 }
+
+DST_DECLARED size_t __cvta_generic_to_shared(const void *p) { return (size_t)(const __attribute__((address_space(3))) void *)p; }
 
 DST_DECLARED unsigned atomicAdd(unsigned *a, unsigned x) { return __nvvm_atom_add_gen_i((int *)a, (int)x); }
 DST_DECLARED unsigned long long atomicAdd(unsigned long long *a, unsigned long long x) { return __nvvm_atom_add_gen_ll((long long *)a, (long long)x); }
