@@ -53,7 +53,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// Chunks returns strategy v with the cuts of loops noted on the loops of its statement.
+// Chunks sets the field Cut of each loop on CPU threads that strategy v cuts. These loops become
+// new nodes. Chunks returns a strategy with the same choices for the new nodes.
 func Chunks(v *strategy.Value) *strategy.Value {
 	s := cin.Map(v.Stmt, func(t cin.Stmt) cin.Stmt {
 		f, ok := t.(*cin.Forall)
@@ -73,8 +74,9 @@ type Pattern struct {
 	Format, Result tensor.Format
 }
 
-// Positions returns s with a loop over positions of operand p in place of each nest that strategy
-// v marks, unless a call replaces the nest. The loops in s must be nodes of v.Stmt.
+// Positions returns s with one loop over positions in place of each nest of loops that strategy v
+// marks by OverPositions. The positions are those in the levels of operand p. A nest that a call
+// replaces stays as it is. The loops in s must be nodes of v.Stmt.
 func Positions(s cin.Stmt, v *strategy.Value, p Pattern) cin.Stmt {
 	return cin.Descend(s, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)
@@ -112,8 +114,8 @@ func (p Pattern) loop(f *cin.Forall, perThread int64, pos string) cin.Stmt {
 // last compressed level of the result.
 func (p Pattern) depth() int { return p.Result.LastPos() + 1 }
 
-// reads reports whether an access inside f, the loop over the last level of the pattern, needs the
-// coordinate of f.
+// reads reports whether an access inside f needs the coordinate of f, so that the coordinate must
+// be loaded. f is the loop over the last level of the pattern.
 func (p Pattern) reads(f *cin.Forall) (found bool) {
 	cin.Accesses(f.Body, func(a *cin.Access) {
 		vars := a.Vars

@@ -23,10 +23,10 @@ const (
 	largeBytes               = 256 << 10
 )
 
-// Workspaces returns an estimate of the largest amount of memory, in bytes, that the workspaces of
-// a statement, the partial results of its chunks and its precomputed long rows occupy together, if
-// it is lowered by strategy v and runs on the given number of threads. A workspace inside a loop on
-// threads is counted once for each thread.
+// Workspaces returns an estimate, in bytes, of the largest amount of memory that three things of
+// statement p occupy together: the workspaces, the partial results of chunks, and the precomputed
+// long rows. The estimate is for the statement lowered by strategy v, on the given number of
+// threads. A workspace inside a loop on threads is counted once for each thread.
 func Workspaces(p *analysis.Problem, v *strategy.Value, threads int) int64 {
 	threads = max(threads, 1)
 	f, total := analysis.NewFor(p, v.Stmt), 0.0
@@ -66,16 +66,16 @@ func Workspaces(p *analysis.Problem, v *strategy.Value, threads int) int64 {
 	return int64(min(total, 1<<62))
 }
 
-// InitialResult returns the memory that a result occupies before its first entry is appended, in
-// bytes. It is about a result whose arrays grow. kept is the memory of the arrays that become the
-// result's arrays. It is 0 if each iteration makes a piece. joined is the memory of the pieces that
-// chunks make, and of the tables that join the pieces. entries is the number of entries of the
+// InitialResult returns the bytes of memory that a growing result occupies before its first entry
+// is appended. For other results it returns 0, 0. kept is the memory of the arrays that become the
+// result's arrays. kept is 0 if each iteration makes a piece of the result. joined is the memory of
+// the pieces, and of the tables that join the pieces. entries is the number of entries of the
 // sparse operands, and threads is the number of threads.
 //
-// sum is true if the result does not have more entries than its operands, as in a sum. With ordered
-// chunks and several threads, each thread then frees its piece before it starts the next one, so
-// fewer pieces exist at the same time. A single piece may have most of the entries, however. joined
-// therefore also includes memory for all entries.
+// sum is true if the result does not have more entries than its operands, as in a sum. It changes
+// joined if several threads run ordered chunks. Each thread then frees its piece before it starts
+// the next one, so fewer pieces exist at the same time. One of these pieces may have most of the
+// entries, so joined also includes memory for all entries.
 func InitialResult(p *analysis.Problem, v *strategy.Value, entries int64, threads int,
 	sum bool) (kept, joined int64) {
 	if p.Assembly != strategy.Append {
@@ -114,9 +114,10 @@ func InitialResult(p *analysis.Problem, v *strategy.Value, entries int64, thread
 	return kept, int64(min(joinBytes(f, pieces)+alive*each+filled, 1<<62))
 }
 
-// iterations returns an upper bound of the number of iterations of the loop over v. The schedule
-// may have derived v from variables of the statement. The bound is then the number of points of
-// these variables or, if divide was used and made more ranges than that, the number of ranges.
+// iterations returns an upper bound of the number of iterations of the loop over v. If the schedule
+// derived v from variables of the statement, the bound is the number of points of these variables.
+// A divide command may make more ranges than there are points. The bound is then the number of
+// ranges.
 func iterations(f *analysis.Facts, v string) float64 {
 	c, _ := f.Component(v)
 	if c == nil {
@@ -147,11 +148,10 @@ func arrays(f *analysis.Facts, n float64) float64 {
 	return bytes
 }
 
-// joinedPositions returns the bytes of positions below dense levels that the function arrays does
-// not count. n is the number of entries of the joined arrays. If there are dense levels between two
-// compressed levels, each entry of the outer compressed level has all dense coordinates below it.
-// The position array of the inner compressed level then has an element for each of these
-// coordinates.
+// joinedPositions returns the bytes of the positions that the function arrays does not count. n is
+// the number of entries of the joined arrays. If there are dense levels between two compressed
+// levels, the position array of the inner compressed level has many elements for each entry of the
+// outer one: an element for each dense coordinate. The function arrays counts only one of them.
 func joinedPositions(f *analysis.Facts, n float64) (bytes float64) {
 	dense, scope := 1.0, false
 	for k, kind := range f.Result.Format.Levels {
@@ -169,9 +169,9 @@ func joinedPositions(f *analysis.Facts, n float64) (bytes float64) {
 }
 
 // chunkCount returns the largest number of chunks of equal work in a loop on threads. The work is
-// the number of entries of all operands, plus the number of rows of the result. If the sum of the
-// operands' known numbers of entries is less than entries, the parameter entries is used instead of
-// the sum.
+// the number of rows of the result, plus the number of entries of all operands. The second number
+// is the sum of the numbers that are known for the operands, or the argument entries if this is
+// larger. If there is only one thread, chunkCount returns 1.
 func chunkCount(f *analysis.Facts, v *strategy.Value, threads int, entries int64) float64 {
 	if threads <= 1 {
 		return 1
@@ -241,9 +241,9 @@ func longRowsBytes(f *analysis.Facts, s cin.Stmt, x strategy.Long, stretches flo
 	return bytes + growingBytes(terms, crd+value) + growingBytes(f.Places(f.Vars[:1]), 2*posBytes)
 }
 
-// spaceBytes returns the bytes of memory that workspace t needs. If a parallel loop fills t and the
-// threads cannot share t, this includes the private workspace of each thread, and the values that
-// the threads pass on from their private workspaces to t.
+// spaceBytes returns the bytes of memory that workspace t needs. If a loop on threads fills t and
+// the threads cannot share t, each thread fills a private workspace. The result then includes the
+// private workspaces, and copies of their entries, which are added to t later.
 func spaceBytes(f *analysis.Facts, v *strategy.Value, t *cin.Access, producer cin.Stmt,
 	threads float64) float64 {
 	s := v.Spaces[t.Name]
@@ -332,8 +332,8 @@ func tableBytes(f *analysis.Facts, t *cin.Access, form strategy.Form, n float64)
 		arrayBytes(slots*posBytes) + arrayBytes(2*n*tupleBytes) + rows
 }
 
-// rowsBytes returns the memory of the positions of rows along the last of keys, for a workspace
-// whose form has Rows.
+// rowsBytes returns the memory of the positions of a workspace's rows, for a form with Rows. A row
+// runs along the last variable of keys.
 func rowsBytes(f *analysis.Facts, keys []string) float64 {
 	return arrayBytes((f.Places(keys[:len(keys)-1]) + 1) * posBytes)
 }
@@ -352,11 +352,9 @@ func growingBytes(n, bytes float64) float64 {
 	return 3*max(n, firstEntries)*bytes + 8*pageBytes
 }
 
-// mostEntries returns an upper bound of the number of entries that workspace t has at a time. One
-// bound is the number of its places. If t gets a product, another bound is a number of
-// combinations: the product of the numbers of entries of some factors, times the sizes of t's
-// variables that these factors do not have. If producer adds several products to t, their bounds
-// are added.
+// mostEntries returns an upper bound of the number of entries that workspace t has at a time. The
+// bound is the sum of mostProducts for all assignments to t in producer. It is at most the number
+// of places of t.
 func mostEntries(f *analysis.Facts, t *cin.Access, producer cin.Stmt) float64 {
 	made := map[string]float64{} // mostEntries of the workspaces that the producer reads
 	cin.Walk(producer, func(s cin.Stmt) {
@@ -381,8 +379,11 @@ type knownFactor struct {
 	entries float64
 }
 
-// mostProducts returns an upper bound of the number of coordinates at which an assignment gives its
-// left side a value.
+// mostProducts returns an upper bound of the number of coordinates at which assignment a gives its
+// left side a value. made has such bounds for the workspaces that a reads. One bound is the number
+// of coordinates of the left side. If the right side is a product, each choice of some of its
+// factors gives another bound: the product of their numbers of entries, times the sizes of the left
+// side's variables that they do not have. The result is the smallest bound.
 func mostProducts(f *analysis.Facts, a *cin.Assign, made map[string]float64) float64 {
 	least := f.Places(a.LHS.Vars)
 	if !analysis.IsProduct(a.RHS) {
@@ -413,8 +414,8 @@ func mostProducts(f *analysis.Facts, a *cin.Assign, made map[string]float64) flo
 	return least
 }
 
-// mostCounted is the largest number of factors of a product that mostProducts bounds by their
-// numbers of entries. mostProducts bounds the other factors by the sizes of their variables.
+// mostCounted is the largest number of factors whose numbers of entries mostProducts uses. It
+// limits the number of choices among the factors.
 const mostCounted = 8
 
 // termRowsBytes returns the memory of a list of n terms that each add a row.

@@ -41,11 +41,10 @@ type Outcome struct {
 // that entries are spread evenly over the sizes. In most long loops it follows a sample of two
 // iterations, and counts each of them for half of the iterations.
 //
-// Call does not know whether a condition on stored data holds. It therefore computes two sums. The
-// first counts the steps that run in any case. The second counts the longer side of every uncertain
-// branch and one iteration of every uncertain loop. It may count only one iteration of a loop
-// around them. Steps is the larger sum, because a loop over far too many coordinates must be found
-// even if it is inside an uncertain branch.
+// Call does not know whether a condition on stored data holds. It therefore makes two estimates
+// (see cost), and Steps is the larger one. The first estimate counts the steps that run in any
+// case. The second one also counts steps that may run, because Call must find a loop over far too
+// many coordinates even if the loop is inside a branch on stored data.
 func Call(f *ir.Func, g Given) Outcome {
 	x := &foreseer{given: g, vars: map[*ir.Var]number{}, slots: map[*ir.Array]ir.Slot{}, certain: true,
 		assigned: map[*ir.Block][]*ir.Var{}}
@@ -85,9 +84,9 @@ func truth(b, sure bool) number {
 	return number{0, sure}
 }
 
-// cost is an estimate of the steps of a statement. sure counts the steps that run in any case. once
-// counts the longer side of every uncertain branch and one iteration of every uncertain loop. once
-// may count only one iteration of a loop around them.
+// cost has two estimates of the steps of a statement. sure counts the steps that run in any case.
+// once also counts uncertain steps: the longer side of an uncertain branch, and one iteration of an
+// uncertain loop. For a loop that contains uncertain steps, once may count only one iteration.
 type cost struct{ sure, once float64 }
 
 // foreseer holds the state of a call of Call.
@@ -264,9 +263,10 @@ func (x *foreseer) elements(lo, hi ir.Expr) float64 {
 	return max(0, float64(to.n)-float64(from.n))
 }
 
-// branch returns the estimated cost of an If. If the value of the condition is unknown, sure is
-// from the shorter branch and once from the longer one. This is also so if the value is only an
-// estimate, except in a While that runs on estimates.
+// branch returns the estimated cost of an If. If the value of the condition is known, this is the
+// cost of the branch that runs. Otherwise sure is the smaller cost of the two branches, and once is
+// the larger one. An estimate of the condition's value counts as known only inside a While that
+// runs on estimates.
 func (x *foreseer) branch(s *ir.If) cost {
 	if n, ok := x.value(s.Cond); ok && (n.sure || x.running) {
 		if n.n != 0 {
@@ -364,7 +364,7 @@ func (x *foreseer) samples(trips float64) iter.Seq2[int64, float64] {
 const mostRounds = 128
 
 // while returns the cost of a While. If its body contains no loop and no operation on a range of
-// elements, the cost is 0: the While is a search, or takes at most one step for each entry. The
+// elements, the While counts as free: it is a search, or takes at most one step for each entry. Its
 // body is then run on estimates, to find the values that variables have after the While.
 func (x *foreseer) while(s *ir.While) cost {
 	nested := false

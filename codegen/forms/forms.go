@@ -29,11 +29,12 @@ type Measured struct {
 }
 
 // FarRows is the name of a choice of a prefetch distance (see Measured). The choice is for rows
-// that mostly do not stay in a core's caches. The distance is a number of stored values. A row is
-// prefetched into the second-level cache at this distance before its use (strategy.Prefetch.Far).
-// Closer to its use, the row is prefetched into the nearest cache (strategy.Prefetch.Ahead). A
-// distance of 0 leaves prefetching to the processor, except for blocks of a Mapped result, which
-// are still prefetched into the nearest cache.
+// that mostly do not stay in a core's caches. The distance is a number of stored values. Each row
+// is prefetched twice: first into the second-level cache, at this distance before its use
+// (strategy.Prefetch.Far), and then into the nearest cache, closer to its use
+// (strategy.Prefetch.Ahead). A distance of 0 leaves prefetching to the processor. Blocks of a
+// Mapped result are an exception: at a distance of 0 they are still prefetched into the nearest
+// cache.
 const FarRows = "far_rows_ahead"
 
 // LastLevelRows is the name of a choice of a prefetch distance (see Measured), for rows in the

@@ -7,10 +7,11 @@ import (
 	"distaff/codegen/diag"
 )
 
-// Choose returns the first form that try accepts. If try refuses every form, the error gives the
-// reason of the last refusal. Choose returns an error of shape, and an error about the network from
-// try, as it is. shape describes a statement after the given commands. result is the user's name of
-// the statement's result.
+// Choose returns the first form that try accepts. shape describes the statement after the given
+// commands, and result is the user's name of the statement's result. If shape fails, Choose returns
+// its error unchanged. If try refuses every form, the error gives the reason of the last refusal.
+// An error of try about the network is returned at once and unchanged, because try would refuse
+// every form for it.
 func Choose(result string, shape func(commands []string) (*Shape, error),
 	try func(Form) error) (Form, error) {
 	var list []Form

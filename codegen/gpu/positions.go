@@ -50,8 +50,8 @@ func (s *Shape) Forms() []Form {
 	return out
 }
 
-// lines makes a form from s.First and texts. Each text is a command, which may be followed by " # "
-// and its reason. Empty texts are skipped.
+// lines returns the form with the commands in s.First and, after them, the commands in texts. A
+// text is a command, which may be followed by " # " and its reason. Empty texts are skipped.
 func (s *Shape) lines(texts ...string) Form {
 	var f Form
 	for _, t := range append(slices.Clone(s.First), texts...) {
@@ -72,9 +72,9 @@ type positionLoop struct {
 	inner, sums []string // the variables of the loops inside: the result's, and summed ones
 }
 
-// positions returns the form that divides the stored positions of one sparse operand evenly among
-// the blocks, warps and threads. The operand is s.driver: its entries alone give values of the
-// statement.
+// positions returns the form that divides the stored positions of s.driver evenly among the blocks,
+// warps and threads. s.driver is a sparse operand outside of whose entries the statement has no
+// values.
 func (s *Shape) positions() Form {
 	c := s.fusePositions()
 	if c == nil {
@@ -116,10 +116,10 @@ func (s *Shape) plainPositions() Form {
 	return s.entriesOfThreads(c, false)
 }
 
-// fusePositions replaces the loops over the levels of s.driver by one loop over positions. It
-// returns nil if these loops cannot be fused. If the result is dense, fusePositions fuses all
-// levels down to the last one that is not dense. Otherwise the result must use the level arrays of
-// s.driver, and fusePositions fuses the levels down to the result's last level that is not dense.
+// fusePositions replaces the loops over the levels of s.driver by one loop over positions. If the
+// result is dense, it fuses all levels down to the last one that is not dense. If the result uses
+// the level arrays of s.driver, it fuses the levels down to the result's last level that is not
+// dense. For any other result, or if the loops cannot be fused, fusePositions returns nil.
 func (s *Shape) fusePositions() *positionLoop {
 	levels := s.levels()
 	deep := s.deep
@@ -190,10 +190,11 @@ func (s *Shape) scalar(c *positionLoop) Form {
 	)...)
 }
 
-// rowsOfTiles returns the form that gives each block a tile of neighbouring entries. The threads
-// store the products of the tile's entries in shared memory: neighbouring threads load neighbouring
-// entries. Then each thread sums one row of the tile at a time. If the tile has few rows, each warp
-// does. If c.sums is not empty, rowsOfTiles returns the form of entriesOfThreads instead.
+// rowsOfTiles returns the form that gives each block a tile of neighbouring entries. First the
+// threads store the products of the tile's entries in shared memory, where neighbouring threads
+// load neighbouring entries. Then the rows of the tile are summed: each row by one thread, or by
+// one warp if the tile has few rows. If c.sums is not empty, rowsOfTiles returns the form of
+// entriesOfThreads instead.
 func (s *Shape) rowsOfTiles(c *positionLoop) Form {
 	if len(c.sums) > 0 {
 		return s.entriesOfThreads(c, false)
@@ -293,9 +294,10 @@ func (s *Shape) sumInside(c *positionLoop) Form {
 			thread))...)
 }
 
-// overLanes returns commands that split a dense variable for the threads of a warp. If its size is
-// known and a multiple of the number of threads, and every call gets its whole range, the loop
-// needs no check for its end.
+// overLanes returns commands that split the loop over the dense variable v for the threads of a
+// warp. tile and thread are names for the new variables, and why is the reason for the split. If
+// the size of v is known and a multiple of the number of threads, and no call gets only a part of
+// the range of v, the commands also say that the loop needs no check for its end.
 func (s *Shape) overLanes(v, tile, thread, why string) []string {
 	n := s.Size(v)
 	if slices.Contains(s.Parts, v) || n%warpLanes != 0 || n == 0 {

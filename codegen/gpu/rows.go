@@ -13,9 +13,8 @@ import (
 // rows.
 
 // dense returns the form for a statement without sparse tensors. A scalar result has the form of
-// denseScalar. Otherwise one thread computes each element of the result, but a whole warp computes
-// each element if two conditions hold: the statement has sums, and the result has either few
-// elements or only one mode.
+// denseScalar. If the statement has sums, and the result has few elements or only one mode, a warp
+// computes each element of the result. In the other cases one thread computes each element.
 func (s *Shape) dense() Form {
 	var places, sums []string
 	for _, v := range s.loops {
@@ -160,7 +159,8 @@ func (s *Shape) warpRows() Form {
 
 // rowsAcross returns the form that gives each coordinate of the outermost loops to a warp. The
 // warp's threads run along the last variable of the result, so that they read and write
-// neighbouring values. The innermost loop around every assignment must be over that variable.
+// neighbouring values. rowsAcross returns nil if the form does not fit the statement, for example
+// if the innermost loop around an assignment is over another variable.
 func (s *Shape) rowsAcross() Form {
 	f, lhs := s.Result, s.Vars
 	if !f.AllDense() || len(lhs) < 2 {
@@ -235,9 +235,9 @@ func (s *Shape) rowsOf(j *cin.Forall, i string) *cin.Access {
 func (s *Shape) rows() Form { return s.rowsOfThreads(1) }
 
 // tiledRows returns the form that gives each thread several neighbouring coordinates of every
-// outermost loop. It suits loops that go from one stored entry of an operand to the next. The
-// iterations of such a loop have no numbers, so each thread first searches for its first
-// coordinate. If a thread has several coordinates, it searches only once.
+// outermost loop. It suits loops that go from one stored entry of an operand to the next. In such a
+// loop each thread must search for its first coordinate. One search is then enough for several
+// coordinates.
 func (s *Shape) tiledRows() Form { return s.rowsOfThreads(copiedEntries) }
 
 // rowsOfThreads returns the form that gives each thread coordinates of every outermost loop.

@@ -124,14 +124,14 @@ func (c *compiler) variable(v *ir.Var) int {
 	return k
 }
 
-// launchTracks takes the place of the list of tracks for an array that a Launch stores to. It has
-// no tracks because the races of a Launch are between threads and not between iterations of loops.
-// It is not nil, because accesses are not checked for races if the list is nil.
+// launchTracks is the list of tracks for an array that a Launch stores to. The list is empty
+// because the races of a Launch are between threads, and not between iterations of loops. It is not
+// nil, because a nil list means that accesses are not checked for races.
 var launchTracks = []int{}
 
 // tracks returns the numbers of the loops around the current statement whose iterations may race on
-// a. It returns launchTracks if the Launch around the statement stores to a. Otherwise it returns
-// nil if there are none, which is so for most arrays.
+// a. It returns nil if there are no such loops, as for most arrays. If the Launch around the
+// statement stores to a, tracks returns launchTracks instead.
 func (c *compiler) tracks(a *ir.Array) []int {
 	if c.launched[a] {
 		return launchTracks

@@ -53,8 +53,9 @@ import (
 )
 
 // Array is memory that the caller gives to a leaf or receives from it. Data is a []bool, []int32,
-// []int64, []float32, []float64, []complex64 or []complex128, or nil without memory. Data[0] is
-// element First of the whole array. If Fresh is set, the contents are undefined on entry.
+// []int64, []float32, []float64, []complex64 or []complex128. Data is nil for an array without memory.
+// Data may be a part of a longer array: Data[0] is then the element with index First. If Fresh is
+// set, the contents are undefined on entry.
 type Array struct {
 	Data  any
 	First int64
@@ -83,8 +84,8 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("leaf failed: %s at %v", f.Code, f.Coord)
 }
 
-// Error describes a broken rule: the leaf is wrong, its arguments do not fit it, or it calls a
-// user's C function.
+// Error describes a broken rule. Either the leaf is wrong, or the arguments do not fit the leaf, or
+// the leaf calls a user's C function, which only compiled leaves can do.
 type Error struct {
 	Func string // name of the leaf
 	Msg  string // what is wrong, with the array and the index

@@ -149,8 +149,8 @@ func (b *coder) branch(s *ir.If) {
 // have.
 func (b *coder) hidden(t tensor.Type) int { return b.c.variable(&ir.Var{Typ: t}) }
 
-// enter begins a loop that contains meetings. It returns the index in frame.ints of the number of
-// iterations, which the loop's code increments.
+// enter begins a loop that contains meetings, and returns the index in frame.ints of the number of
+// its iterations. The loop's code increments this number. what describes the loop in errors.
 func (b *coder) enter(what string) int {
 	k := b.hidden(tensor.Int64)
 	b.trips = append(b.trips, trip{k, what})

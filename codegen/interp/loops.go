@@ -47,11 +47,11 @@ func (c *compiler) orderedSection(s *ir.Ordered) stmtFn {
 	return body
 }
 
-// track opens a track for a loop whose iterations must not race, and returns its number. It returns
-// -1 for a serial or unrolled loop, and for a loop inside a Vector loop or inside a loop of its own
-// kind. Blocks, Warps and Lanes loops inside each other each have their own track. An
-// element may thus be passed from one Lanes loop to the next one of the same warp, but not to
-// another warp.
+// track opens a track for a loop whose iterations must not race, and returns the track's number. In
+// three cases it opens no track and returns -1: for a serial or unrolled loop, for a loop inside a
+// Vector loop, and for a loop inside another loop of the same kind. Nested Blocks, Warps and Lanes
+// loops have one track each. An element may thus be passed from one Lanes loop to the next one of
+// the same warp, but not to another warp.
 func (c *compiler) track(s *ir.For) int {
 	if s.Kind == ir.Serial || s.Kind == ir.Unrolled {
 		return -1

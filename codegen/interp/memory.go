@@ -155,9 +155,9 @@ func (fr *frame) wrap(a *ir.Array, x Array) *memory {
 	return m
 }
 
-// poison is the value of integers in a new block of makeMemory that were never written. Other
-// checks refuse to read this memory. If one of these checks fails to do so, poison makes the result
-// visibly wrong, whereas zeros could give the right result.
+// poison is the first value of integers in a block of makeMemory that is not set to 0. Other checks
+// report a read of an integer that was never written. If one of these checks misses such a read,
+// poison makes the result visibly wrong, whereas zeros could give the right result.
 const poison = 0x7b7b7b7b
 
 // makeMemory returns a block of n elements. They are zeros if zero is set, and otherwise count as
@@ -248,8 +248,8 @@ func (fr *frame) within(m *memory, i int64) {
 	}
 }
 
-// span converts the range [lo, hi) of an array to a range of m's elements, whose first element is
-// element m.first of the array. It ends the run if the leaf has given up m, or if m does not
+// span converts the range [lo, hi) of an array to a range of m's elements. Element 0 of m is
+// element m.first of the array. span ends the run if the leaf has given up m, or if m does not
 // contain the range. An empty range is contained in every m.
 func (fr *frame) span(m *memory, lo, hi int64) (int64, int64) {
 	if m.state != alive {

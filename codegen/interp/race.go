@@ -107,9 +107,9 @@ func (fr *frame) race(m *memory, i int64, t *track, now, before string, other in
 		i+m.first, now, t.iter-1, before, other-1)
 }
 
-// written returns the arrays that statements in b write to. It leaves out arrays that b makes by
-// any statement but Shared, because only one iteration or thread has them. Iterations and threads
-// can race only in the arrays that are returned.
+// written returns the arrays that statements in b write to, and in which iterations or threads can
+// race. Arrays that b itself makes are left out, because only one iteration or thread has them.
+// Arrays that a Shared statement makes are not left out, because threads share them.
 func written(b *ir.Block) map[*ir.Array]bool {
 	set, own := map[*ir.Array]bool{}, map[*ir.Array]bool{}
 	ir.WalkRows(b, func(_ ir.Stmt, r *ir.Row) {

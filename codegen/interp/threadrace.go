@@ -2,17 +2,18 @@ package interp
 
 // threadCell records what the threads of a launch did to one element. Accesses of two threads race
 // if at least one is a store, they are not both atomic, and no barrier separates the threads. A
-// barrier of the block separates all its threads, and a barrier of a warp the threads of the warp.
+// barrier of the block separates all threads of the block. A barrier of a warp separates the
+// threads of the warp.
 type threadCell struct {
 	launch uint32
 	done   [3]doers // indexed by access
 }
 
-// doers records the threads that accessed an element in one way, for example by a load. These
-// threads may race with the current thread. Nothing separates the accesses of different blocks:
-// block becomes many when a second block accesses the element. For one block, only the accesses
-// since its latest barrier are recorded. If one warp made all of these accesses, only the accesses
-// since the latest barrier of this warp are recorded.
+// doers records the threads that accessed an element in one way, for example by a load, and that
+// may race with the current thread. If several blocks accessed the element, doers records only that
+// (block is many), because no barrier separates blocks. If one block did, doers records the
+// accesses since the latest barrier of this block. If only one warp made them, doers records the
+// accesses since the latest barrier of this warp.
 type doers struct {
 	block        int32  // from 1; 0 if there was no access, many if there were several blocks
 	epoch        uint32 // the block's epoch: a new one starts at each barrier

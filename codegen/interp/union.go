@@ -13,10 +13,10 @@ type entry struct {
 	val float64
 }
 
-// union compiles a Union statement, which collects all entries before it writes any. The compiled
-// statement checks conditions that the leaf must guarantee: coordinates ascend, and the arrays have
-// room for all entries. The first segment may be in the arrays that are written. It must then also
-// start so far after the first written position that no entry is overwritten before it is read.
+// union compiles a Union statement. The compiled statement collects all entries before it writes
+// any. It checks conditions that the leaf must guarantee: coordinates ascend, and the arrays have
+// room for all entries. If the first segment is in the arrays that are written, there is a third
+// condition: in-place code must not overwrite an entry of this segment before reading it.
 func (c *compiler) union(s *ir.Union) stmtFn {
 	crd, vals, n, t := c.array(s.Crd), c.array(s.Vals), c.variable(s.N), s.Vals.Elem
 	crdTracks, valTracks := c.tracks(s.Crd), c.tracks(s.Vals)

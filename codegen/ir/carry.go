@@ -33,7 +33,8 @@ func Carry(f *Func) {
 	}
 }
 
-// carryIn returns b with the loops in it rewritten, inner loops first.
+// carryIn returns a copy of b in which the loops that Carry can rewrite are rewritten, inner loops
+// first. If b is nil, it returns nil.
 func carryIn(b *Block) *Block {
 	if b == nil {
 		return nil
@@ -164,18 +165,18 @@ func onlySums(b *Block) bool {
 	return !slices.ContainsFunc(b.List, func(s Stmt) bool { return RowOf(s).Traits&Pure == 0 })
 }
 
-// bound returns the variable that x, a bound of the inner loop, consists of. It returns nil if x is
-// not a variable. The loop over parents may declare the variable with a load as its value. The
-// second result is this load, or nil.
+// bound returns x, a bound of the inner loop, if x is a variable. Otherwise it returns nil. If the
+// loop over parents declares this variable with a load as its value, the second result is the load.
+// Otherwise it is nil.
 func (c *segments) bound(x Expr) (*Var, *Load) {
 	v, _ := x.(*Var)
 	l, _ := c.defs[v].(*Load)
 	return v, l
 }
 
-// expanded returns the index x after replacing the variables that the loop over parents declares
-// with their values. It returns nil unless the result consists of this loop's variable, variables
-// that the loop does not change, literals and binary operators.
+// expanded returns the index x without the variables that the loop over parents declares: their
+// values replace them. The result consists of this loop's variable, variables that the loop does
+// not change, literals and binary operators. If x contains anything else, expanded returns nil.
 func (c *segments) expanded(x Expr) Expr {
 	switch x := x.(type) {
 	case *Lit:

@@ -63,10 +63,10 @@ func (m Matrix) clone() Matrix {
 	return m
 }
 
-// SideBySide reports whether the product can run as loops around plain matrix products. One
-// variable of M, one of N and one of K are chosen for the plain product, and the other variables
-// become the outer loops. Each matrix has two of the chosen variables, and must have stride 1 along
-// one of them.
+// SideBySide reports whether the product can run as loops around plain matrix products. A plain
+// product is over one variable of M, one of N and one of K, and the outer loops are over the other
+// variables. The three variables must be such that each matrix has stride 1 along one of its two
+// variables.
 func (s *Gemm) SideBySide() bool {
 	one := func(x Expr) bool {
 		l, ok := x.(*Lit)

@@ -339,9 +339,10 @@ func (p *parser) operand(o Operand) {
 	}
 }
 
-// acceptFlag reports whether the next token is the text of a flag, and skips it if it is. If text
-// is not a reserved word, the token may instead be the name with which the next statement begins.
-// The token is the name if =, += or [ follows. acceptFlag then skips nothing and returns false.
+// acceptFlag skips the next token and returns true if this token is the flag text. Otherwise it
+// skips nothing and returns false. If text is not a reserved word, the token may be a name with
+// which the next statement begins. This is so if =, += or [ follows the token. acceptFlag then also
+// returns false.
 func (p *parser) acceptFlag(text string) bool {
 	lex, tok := p.lex, p.tok
 	if !p.accept(text) {

@@ -111,8 +111,8 @@ func cond(x *Expr) Operand  { return Operand{at: x, typ: tensor.Bool, text: "con
 // to a variable or passes on.
 func value(x *Expr) Operand { return Operand{at: x, Role: Values} }
 
-// factor returns the operand for an expression that the text form writes in parentheses if its
-// operator stands between two operands.
+// factor returns the operand for an expression that the text form writes in parentheses if it is an
+// operation such as x + y.
 func factor(x *Expr) Operand { return Operand{at: x, Role: Scales} }
 
 func loads(a **Array) Operand   { return Operand{at: a, Role: Loads} }
@@ -132,8 +132,8 @@ func counter(v **Var) Operand { return Operand{at: v, Role: Declares, typ: tenso
 
 func sets(v **Var) Operand { return Operand{at: v, Role: Sets} }
 
-// word returns the operand for a flag. If the flag is set, the text form writes the part of text
-// before the bar, and otherwise the part after the bar.
+// word returns the operand for a flag. text has two parts, separated by a bar: the text form writes
+// the first part if the flag is set, and the second part otherwise.
 func word(b *bool, text string) Operand { return Operand{at: b, text: text} }
 
 // constant returns the operand for the integer n of a statement. The integer is fixed when code is
@@ -141,7 +141,8 @@ func word(b *bool, text string) Operand { return Operand{at: b, text: text} }
 func constant(n *int64) Operand { return Operand{at: n} }
 
 // above returns the operand for the integer *n, which is not an expression. If *n is more than
-// least, the text form of the statement has text and then the integer. Otherwise it has neither.
+// least, the text form of the statement has text followed by the integer. Otherwise the text form
+// has neither text nor the integer.
 func above(n *int64, least uint8, text string) Operand {
 	return Operand{at: n, text: text, least: least}
 }
@@ -245,9 +246,9 @@ func (r *Row) Describe(s Stmt) {
 
 // The following methods are called by the methods row of statements.
 
-// add adds operands to the row. form is their text form, with a % for each operand. While a
-// statement is printed or parsed, add writes or reads the operands and does not add them to the
-// row.
+// add adds operands to the row. form is their text form, with a % for each operand. While the
+// statement is printed, add writes the operands instead. While the statement is parsed, add reads
+// them instead.
 func (r *Row) add(form string, operands ...Operand) {
 	switch {
 	case r.writer != nil:
@@ -266,11 +267,12 @@ func (r *Row) add(form string, operands ...Operand) {
 
 // hasNext reports whether a list has another element. sep is the text before this element.
 //
-// While a statement is parsed, hasNext looks at the next token. If sep is not "", there is another
-// element if the next token is sep, and hasNext skips this token. If sep is "", there is another
-// element unless the next token is a closing bracket. In all other cases the caller knows the
-// answer: hasNext returns the argument more. While a statement is printed and more is true, hasNext
-// also writes sep.
+// While a statement is parsed, the next token decides. If sep is not "", the result is true if this
+// token is sep, which hasNext then skips. If sep is "", the result is true unless the token is a
+// closing bracket.
+//
+// At other times the caller knows the answer, and hasNext returns the argument more. While a
+// statement is printed and more is true, hasNext also writes sep.
 func (r *Row) hasNext(more bool, sep string) bool {
 	switch {
 	case r.reader != nil && sep == "":

@@ -73,9 +73,9 @@ func (s *simplifier) survey() {
 	s.read = Reads(s.f.Body)
 }
 
-// Reads returns the variables that are read in b. A read does not count if it only computes a
-// variable that is not read itself. Reads also returns the variables that statements without the
-// trait Pure introduce or change, such as the variable of a loop.
+// Reads returns the variables whose values are needed in b. A variable that is read only to compute
+// variables that are not needed is not needed either. Reads also returns the variables that
+// statements without the trait Pure introduce or change, such as the variable of a loop.
 func Reads(b *Block) map[*Var]bool {
 	read := map[*Var]bool{}
 	for changed := true; changed; {
@@ -221,8 +221,8 @@ func (s *simplifier) operation(t Stmt) Stmt {
 	return t
 }
 
-// declare returns the declaration t, or nil if the variable is not needed: nothing reads it, or it
-// is a copy.
+// declare returns the declaration t with a simpler value. It returns nil if the variable is not
+// needed: nothing reads it, or a literal or another variable takes its place.
 func (s *simplifier) declare(t *Declare) Stmt {
 	init := s.expr(t.Init)
 	if !s.read[t.V] {

@@ -315,8 +315,9 @@ func (v *verifier) table(t *Table, role Role) error {
 	return nil
 }
 
-// within returns an error if a loop or a Launch around the current statement is guarded, and the
-// object, an array or a table, was made outside of it.
+// within returns an error if the current statement uses object inside a Launch or inside a
+// Parallel, Vector or GPU loop, and object was made outside of it. object is an array or a table,
+// and name is its name in the error.
 func (v *verifier) within(object any, name string) error {
 	for _, l := range v.loops {
 		if l.guarded() && !v.home[object].within(l) {
@@ -369,9 +370,9 @@ func (v *verifier) assign(x *Var, t tensor.Type, accumulate bool) error {
 	return nil
 }
 
-// owned returns an error if the leaf has not allocated the array a itself, by an Alloc or a Take.
-// Inside guarded loops, a must be allocated in the innermost of them, because its iterations would
-// otherwise share the array.
+// owned returns an error if the array a is a parameter, because the current statement needs an
+// array that the leaf allocated itself. It also returns the error of within, because iterations and
+// threads that run at the same time would share the array.
 func (v *verifier) owned(a *Array) error {
 	if v.arrays[a] == param {
 		return fmt.Errorf("array %s is a parameter, but the leaf must have allocated it", a.Name)

@@ -150,8 +150,9 @@ func operands(x Expr) (list [3]Expr, n int) {
 	return list, 0
 }
 
-// Rebuild returns x rebuilt by the constructors, which fold constants. fn is applied to each
-// operand of x.
+// Rebuild returns a copy of x with fn applied to each operand of x. The copy is made by
+// constructors that fold constants, such as Bin. An expression without operands is returned as it
+// is.
 func Rebuild(x Expr, fn func(Expr) Expr) Expr {
 	switch x := x.(type) {
 	case *Binary:

@@ -14,9 +14,10 @@ import (
 
 // Bind sets each param to its value in params or, if it has none there, to its value in the file.
 // It then replaces the params by their values in statements, sizes, conditions, commands and kinds.
-// There is an error (exit code 2) if params names a param that the file does not declare, if a
-// value is not a number, if a statement assigns to a param or gives it index variables, or if a
-// text is wrong with the numbers in it, such as the number of passes of a repeat.
+// It returns an error (exit code 2) if params names a param that the file does not declare, if a
+// value is not a number, or if a statement assigns to a param or gives it index variables. It also
+// returns an error if the values make a text of the file wrong, such as the number of passes of a
+// repeat.
 func (f *File) Bind(params map[string]string) error {
 	for _, p := range f.params {
 		p.Value, _ = parseNumber(p.text)
@@ -94,7 +95,8 @@ func (f *File) bindTensor(t *Tensor) {
 	t.FromKind, t.FromNumber = kind, ""
 }
 
-// putParts returns a list with numbers in place of params.
+// putParts returns list with the values of params in place of their names. separator is the text
+// between the parts of the list.
 func (f *File) putParts(list, separator string) string {
 	parts := strings.Split(list, separator)
 	for k, part := range parts {
@@ -156,8 +158,9 @@ func (s *Statement) bind() error {
 	return s.bindLines()
 }
 
-// bindLines sets the fields for the lines that are not scheduling commands. In split and
-// intermediate-order it puts numbers in place of params.
+// bindLines sets the fields of s that come from indented lines other than scheduling commands, such
+// as Split and Network. In the lines split and intermediate-order it replaces params by their
+// values. It returns an error if the value of one of these two lines is wrong.
 func (s *Statement) bindLines() error {
 	s.Split, s.Extend, s.Order, s.Map, s.Network, s.IntermediateOrder = nil, nil, "", "", "", 0
 	for _, b := range s.lines {

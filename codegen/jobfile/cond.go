@@ -227,7 +227,8 @@ func (v *condEval) eval(e notation.Expr) tensor.Value {
 	panic("BUG: jobfile: a condition with what its parser refuses")
 }
 
-// binary returns x op y, or -y if negate is true, as the value of e.
+// binary returns x op y, or -y if negate is true. e is the expression with this value. If an
+// integer result cannot be computed, binary records an error at the place of e.
 func (v *condEval) binary(e notation.Expr, op byte, x, y tensor.Value,
 	negate bool) tensor.Value {
 	switch {

@@ -363,8 +363,9 @@ func (p *parser) from(r *reader, t *Tensor) {
 	}
 }
 
-// isUnquotedFile reports whether text is a file's name rather than what -g takes. The name of a
-// generator, which ends at a colon, has no dot and no slash.
+// isUnquotedFile reports whether text looks like the name of a file without quotes. In a file's
+// name there is a dot or a slash before the first colon, and no parenthesis. The name of a
+// generator has no dot and no slash.
 func isUnquotedFile(text string) bool {
 	generator, _, _ := strings.Cut(text, ":")
 	return strings.ContainsAny(generator, "./") && !strings.ContainsAny(text, "()")

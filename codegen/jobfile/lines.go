@@ -166,10 +166,10 @@ func continues(text string) bool {
 	return text != "" && strings.IndexByte("+-*/=<>", text[len(text)-1]) >= 0
 }
 
-// keyword returns the first word of the text at a place if it is one of words, and otherwise "".
-// The word is not a keyword if it is the left side of a statement: "(", "=" or "+=" then follows
-// it. The word repeat may be followed by a parenthesis. It is a left side only if "=" or "+="
-// follows that parenthesis.
+// keyword returns the first word of the text at a place if it is one of words, and otherwise "". It
+// also returns "" if the word is the left side of a statement, so that "(", "=" or "+=" follows it.
+// After the word repeat, a parenthesis may be the number of passes. The word is then a left side
+// only if one of these texts follows the closing parenthesis.
 func keyword(text string, at notation.Span, words ...string) string {
 	rest := text[at.Pos:at.End]
 	for _, w := range words {

@@ -274,8 +274,9 @@ func (s *Statement) refuse(a schedule.Arg, code diag.Code, format string, args .
 	return s.Locate(diag.At(code, a.Within(), pos, end, format, args...))
 }
 
-// uses records that a statement is distributed over the named machine. a is the argument with the
-// name.
+// uses finds the machine with the given name, records that s is distributed over it, and returns
+// its shape. a is the argument of the command that names the machine. uses returns an error if the
+// machine is not declared, or if a command above names another machine.
 func (c *checker) uses(s *Statement, a schedule.Arg, name string) (*place.Machine, error) {
 	for _, m := range c.f.machines() {
 		if m.Name != name {

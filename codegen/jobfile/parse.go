@@ -88,7 +88,8 @@ var secondWords = map[string][]string{
 	"tensor": {"type", "place", "from", "to", "index-base", "duplicates"},
 }
 
-// wants describes the text that may follow an item, by the item's first word, for errors.
+// wants describes the text that may follow an item, for error messages. The key is the item's first
+// word.
 var wants = map[string]string{
 	"param":   "the end of the line",
 	"machine": "the end of the line",

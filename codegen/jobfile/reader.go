@@ -82,7 +82,8 @@ func (r *reader) skip(text string) bool {
 	return true
 }
 
-// want consumes a text, or records an error that names it.
+// want consumes text, or records an error that says that text was expected. where says, for the
+// error, at which place it was expected.
 func (r *reader) want(text, where string) {
 	if !r.skip(text) && r.err == nil {
 		r.got(strconv.Quote(text) + " " + where)

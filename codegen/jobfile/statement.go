@@ -139,9 +139,9 @@ func withHint(err error) error {
 	return err
 }
 
-// atLine returns err, an error about the value in line b, with its place in the file. If the value
-// is written without spaces and params, the place is the exact part of the value. Otherwise the
-// place is the whole value.
+// atLine returns err, an error about the value in line b, with its place in the file. If the line
+// has the value exactly as err has it, without other spaces and without params, the place is the
+// part of the value that err is about. Otherwise the place is the whole value.
 func (s *Statement) atLine(err error, b blockLine) error {
 	f := s.file
 	var d *diag.Error
@@ -164,11 +164,11 @@ func newCommand(f *File, at notation.Span, c *schedule.Command) Command {
 	return Command{span: span(at), Text: text, raw: text}
 }
 
-// Locate returns err, an error about s, with its place in the file. The error has the text to which
-// its place refers. If this is the text of the statement or of a command, the place in the file is
-// exact. If it is the value of the network line, atLine finds the place. If it is the text of the
-// file, the place stays as it is. Otherwise the place is the whole statement. An error that is not
-// a *diag.Error, or that already has a file, is returned unchanged.
+// Locate returns err, an error about s, with its place in the file. If the error refers to the text
+// of the statement or of a command, the place is exact. If it refers to the value of the network
+// line, atLine finds the place. If it refers to the text of the file, its place is already right.
+// For other errors the place is the whole statement. An error that is not a *diag.Error, or that
+// already has a file, is returned unchanged.
 func (s *Statement) Locate(err error) error {
 	f := s.file
 	var d *diag.Error

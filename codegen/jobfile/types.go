@@ -34,14 +34,14 @@ func NumberType(text string) tensor.Type {
 	return tensor.Float64
 }
 
-// CheckTypes returns the type of every tensor: the type of its declaration, or else its type in
-// known, which inputs give, or else the type of its first assignment. A tensor is missing in the
-// result if its type depends on an input whose type is not known.
+// CheckTypes returns the type of every tensor. This is the type of the tensor's declaration, or
+// else its type in known, which inputs give, or else the type of its first assignment. A tensor is
+// missing in the result if its type depends on an input whose type is not known.
 //
-// It is an error, at the statement, if the type of the left side cannot hold the statement's
-// values. If this type does not come from a declaration, it is also an error if it would round the
-// values, unless the right side has only literals. It is an error, too, if a condition orders
-// complex scalars.
+// CheckTypes returns an error, with the place of the statement, if the type of a left side cannot
+// hold the statement's values. If no declaration gives this type, rounding is an error too: the
+// type must hold the values exactly, unless the right side has only literals. A condition that
+// orders complex scalars is also an error.
 func (f *File) CheckTypes(known map[string]tensor.Type) (map[string]tensor.Type, error) {
 	c := &typeChecker{f: f, types: maps.Clone(known), given: map[string]bool{},
 		first: map[string]notation.Span{}}
@@ -126,8 +126,9 @@ func (c *typeChecker) statement(s *Statement) error {
 	return nil
 }
 
-// kept returns the type want if it equals the promotion of want and the type of the statement's
-// values, or if the right side has only literals. Otherwise it returns an error.
+// kept returns want, the type that the left side of s already has, if this type can hold the
+// statement's values. This is so if the promotion of want and the type of the values is want, or if
+// the right side has only literals. Otherwise kept returns an error.
 func (c *typeChecker) kept(s *Statement, want tensor.Type) (tensor.Type, error) {
 	if len(s.Stmt.Accesses()) == 0 {
 		return want, nil // literals take the type that they meet

@@ -124,9 +124,9 @@ const (
 // query returns the kind of an access in the current loop.
 type query func(a *cin.Access) kind
 
-// maxPoints is the largest number of pairs that one operation may combine to points: a point of one
-// operand and a point of the other. If an operation has more pairs, the lattice becomes coarse. A
-// lattice may have more points.
+// maxPoints is the largest number of pairs that one operation combines. A pair is a point of one
+// operand and a point of the other. If an operation has more pairs, the lattice becomes coarse (see
+// Lattice). maxPoints does not limit the number of points of a lattice.
 const maxPoints = 256
 
 // latticeOf returns the merge lattice of a loop with the body s. q returns how the loop visits an
@@ -252,8 +252,8 @@ func (b *builder) union(l, r points) points {
 	return b.join(b.join(out, l), r)
 }
 
-// join returns the points of l and r, each once. In a coarse lattice, which has only one point,
-// join returns the union of all these points. join never makes a lattice coarse.
+// join returns the points of l and r without duplicates. If b.coarse is true, join returns a single
+// point instead: the union of all these points. join never sets b.coarse.
 func (b *builder) join(l, r points) points {
 	for _, p := range r {
 		if b.coarse && len(l) > 0 {
@@ -270,8 +270,8 @@ func (l *Lattice) Universe() bool {
 	return slices.ContainsFunc(l.Points, func(p Point) bool { return p.Universe })
 }
 
-// UniversePoints returns the points that hold at every coordinate. The last of them has no
-// iterators, unless the lattice is coarse.
+// UniversePoints returns the points with Universe set, which say that there may be a value at every
+// coordinate. The last of them has no iterators, unless the lattice is coarse.
 func (l *Lattice) UniversePoints() []Point {
 	var out []Point
 	for _, p := range l.Points {

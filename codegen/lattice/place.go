@@ -30,8 +30,8 @@ func Below(a *cin.Access, f tensor.Format, bound func(v string) bool) Place {
 }
 
 // Loop returns the merge lattice of a loop over v with the given body. place(a) returns the level
-// of access a that is reached inside the loops around this loop. An access to a temporary is
-// replaced by the expression of its producer if the producer is in the body.
+// of access a that the loop nest reaches next, after the loops around this one. An access to a
+// temporary is replaced by the expression of its producer if the producer is in the body.
 func Loop(v string, body cin.Stmt, place func(a *cin.Access) Place) *Lattice {
 	return latticeOf(body, func(a *cin.Access) kind {
 		switch p := place(a); {

@@ -46,9 +46,9 @@ func (x *recorded) print(b *strings.Builder, indent string) {
 }
 
 // String returns the recorded merge lattices, one on each line, indented by depth. A lattice is a
-// list of sets of operands, the largest set first, with U for every coordinate. A value may exist
-// at the common coordinates of each set. A loop inside the cases of another loop has a line for
-// each different lattice in these cases.
+// list of sets of operands, the largest set first. U means every coordinate. A value may exist at
+// the common coordinates of each set. The cases of a loop may contain an inner loop with different
+// lattices. The inner loop then has a line for each of these lattices.
 func (r *Record) String() string {
 	var b strings.Builder
 	r.root.print(&b, "")

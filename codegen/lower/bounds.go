@@ -14,8 +14,9 @@ import (
 	"distaff/codegen/lower/units"
 )
 
-// boundsLoop lowers a loop of a component whose loops are in natural order. The loop's bounds are
-// computed from the bounds of the loops around it.
+// boundsLoop lowers loop f of component c, whose loops are in natural order (see package
+// provenance). It computes the loop's bounds from the bounds of the loops around it. For want and
+// the result see stmt.
 func (l *lowerer) boundsLoop(f *cin.Forall, e *scope.Env, c *scope.Component, want bool) ir.Expr {
 	o := e.Open.At(c.Top)
 	if o == nil {
@@ -106,10 +107,10 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) {
 		})
 }
 
-// determine lowers f, the last loop of a component of the schedule (o.Of). f and the outer loops
-// together determine the values of the component's original variables. The emitted loops are over
-// these variables, or over positions (positions.ShareRows, Fill and Sum). They visit only the
-// values in o.Iv, the interval that the outer loops have left.
+// determine lowers f, the last loop of the component o.Of. Inside f, the values of the component's
+// original variables are known. The emitted loops are over these variables, or over positions
+// (positions.ShareRows, Fill and Sum). They visit only the values in o.Iv, the interval that the
+// outer loops have left. For want and the result see stmt.
 func (l *lowerer) determine(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
 	c := o.Of
 	if n := l.leaf.LoopStrategy(f).RowLanes; n > 0 {

@@ -33,8 +33,8 @@ func (w *denseSpace) Array() (*ir.Array, space.Box) { return w.vals, w.box }
 
 // newDenseSpace returns the workspace for the temporary t. All uses of t in a scope share one
 // array. If t has one variable, and the loops around t choose a tile of this variable, the box is
-// the tile. If it is a tile of coordinates that a split made, the array has elements for one tile
-// only.
+// only this tile. If the tile is made by a split of coordinates, the array is also only as large as
+// one tile.
 func (l *lowerer) newDenseSpace(t *cin.Access, e *scope.Env) *denseSpace {
 	w := &denseSpace{box: l.maker(e).Box(t.Vars)}
 	size, v := w.box.Places(), t.Vars[0]

@@ -10,8 +10,8 @@ import (
 )
 
 // forall lowers a loop. If want is true, it returns the condition that the loop assigned a value.
-// If want is false, the caller may only test whether the returned condition is the constant false:
-// then the loop never assigns a value.
+// If want is false, the result says less: if it is the constant false, the loop never assigns a
+// value, and any other result has no meaning.
 func (l *lowerer) forall(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	if w, a := l.fillsRow(f, e); w != nil {
 		return l.fillRow(w, f, a, e, want)
@@ -27,9 +27,8 @@ func (l *lowerer) forall(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	return l.loop(f, e, want)
 }
 
-// loop lowers a loop to generated code, without a call that replaces the loop. If want is true, it
-// returns the condition that the loop assigned a value. If want is false, the caller may only test
-// whether the returned condition is the constant false: then the loop never assigns a value.
+// loop lowers a loop to generated code, without a call that replaces the loop. For want and the
+// result see forall.
 func (l *lowerer) loop(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	if s := l.promoteToScalar(f, e); s != nil {
 		return l.stmt(s, e, want)
@@ -44,8 +43,8 @@ func (l *lowerer) loop(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	return l.guardedLoop(f, e, c, want)
 }
 
-// onThreads lowers a loop that is to run on threads, in the way that it is cut. A loop that is not
-// cut runs in order.
+// onThreads lowers a loop that is to run on threads. f.Cut says how the loop is cut into chunks. A
+// loop that is not cut runs in order. For want and the result see stmt.
 func (l *lowerer) onThreads(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	switch f.Cut.How {
 	case cin.Blocks, cin.Ordered:

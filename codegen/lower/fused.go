@@ -17,8 +17,8 @@ import (
 // first row and in the last row.
 
 // determineFused lowers f, the last loop of a component whose original variables are fused. It
-// emits loops over these variables. The loops visit only the points in the interval that the outer
-// loops have left (o). If want is true, determineFused returns the condition that the loops
+// emits loops over these variables. The loops visit only the points that the outer loops have left
+// to them, which o describes. If want is true, determineFused returns the condition that the loops
 // assigned a value.
 func (l *lowerer) determineFused(f *cin.Forall, e *scope.Env, o *scope.OpenLoops,
 	want bool) ir.Expr {

@@ -10,10 +10,10 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// guardedLoop lowers a loop of a component whose loops are not in natural order. A loop counts from
-// 0, except in a piece of its range and in the case that bounds.Steps describes. The last loop
-// computes the original variables from all counts, and runs its body only if they are in their
-// ranges.
+// guardedLoop lowers a loop of a component whose loops are not in natural order (see package
+// provenance). The loop counts from 0, except in a piece of its range and if bounds.Steps returns a
+// larger step than 1. The last loop of the component computes the original variables from the
+// counts of all loops. It runs its body only if these variables are in their ranges.
 func (l *lowerer) guardedLoop(f *cin.Forall, e *scope.Env, c *scope.Component, want bool) ir.Expr {
 	id := c.Roots[0]
 	s := e.Counts.At(id)

@@ -122,9 +122,10 @@ func (a *longProductRows) free() {
 	}
 }
 
-// lower lowers the Where that sums one row in a workspace. The emitted code tests whether the row
-// is long. If it is, the code reads the row's sums from the list of long rows, which the leaf
-// computed before the loop.
+// lower lowers s, the Where that sums one row in a workspace. ok is false for any other Where. The
+// emitted code tests whether the row is long. If it is, the code reads the row's sums from the list
+// of long rows, which the leaf computed before the loop. Otherwise the code sums the row in the
+// workspace.
 func (a *longProductRows) lower(s *cin.Where, e *scope.Env) (some ir.Expr, ok bool) {
 	l, name := a.l, a.t.Name
 	if s != a.where {

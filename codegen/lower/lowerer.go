@@ -18,9 +18,9 @@ type lowerer struct {
 	addsAfter bool
 }
 
-// compileIn records the sizes of some levels of access a, so that they are constants in the leaf.
-// The levels are over variables whose trip counts the strategy compiles in. A row of such a level
-// is found without registers for the level's size and offset.
+// compileIn makes the sizes of some levels of access a constants in the leaf. These are the levels
+// over the variables for which the strategy has trip counts (Trips). The leaf then needs no
+// registers for the size and the offset of such a level to find a row.
 func (l *lowerer) compileIn(a *cin.Access) {
 	op := l.leaf.Ops[a.Name]
 	if op == nil {

@@ -14,10 +14,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// privatized lowers a parallel loop whose iterations may add to the same places of the result. Its
-// range is cut into one piece for each thread. Each piece adds to a private copy of the result's
-// block. The copies are summed in the order of the pieces, and the sum is added to the block or,
-// inside another such loop, to that loop's copy.
+// privatized lowers a loop on threads whose iterations may add to the same places of the result.
+// The loop's range is cut into one piece for each thread. Each piece adds to a private copy of the
+// block of values below the result's cursor. The copies are then summed in the order of the pieces,
+// and the sum is added to the block itself. Inside another such loop, the sum is added to that
+// loop's private copy instead.
 func (l *lowerer) privatized(f *cin.Forall, e *scope.Env) ir.Expr {
 	a := l.leaf.Out
 	e = merge.Zero(e)
@@ -51,8 +52,8 @@ func (l *lowerer) privatized(f *cin.Forall, e *scope.Env) ir.Expr {
 	return ir.Truth(true)
 }
 
-// privateLoop lowers a parallel loop whose threads each add to a private copy of the result or
-// workspace (Temporary). ok is false for other loops.
+// privateLoop lowers a loop on threads whose race strategy is Temporary: each thread adds to a
+// private copy of the result or of a workspace. ok is false if f is not such a loop.
 func (l *lowerer) privateLoop(f *cin.Forall, e *scope.Env, want bool) (some ir.Expr, ok bool) {
 	switch {
 	case f.Unit != cin.CPUThread || f.Race != cin.Temporary:

@@ -47,8 +47,8 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form, e *scope.Env) spa
 }
 
 // fillsRow returns the workspace to which loop f adds rows, and the assignment that adds them. f
-// and the loops inside it must be as many as the variables of a row, and must contain no other
-// statement than the assignment. Otherwise, or if the row is already found, fillsRow returns nil,
+// must be the outermost of nested loops, one for each variable of a row, with only the assignment
+// inside. If the loops have another form, or if the row is already found, fillsRow returns nil,
 // nil.
 func (l *lowerer) fillsRow(f *cin.Forall, e *scope.Env) (space.Filler, *cin.Assign) {
 	held, _ := e.Space(cin.Target(f).Name).(workspace)
@@ -71,10 +71,8 @@ func (l *lowerer) fillsRow(f *cin.Forall, e *scope.Env) (space.Filler, *cin.Assi
 	}
 }
 
-// fillRow lowers a loop that adds a row to workspace w by assignment a, if there is anything to
-// add. If want is true, it returns the condition that the loop assigned a value. If want is false,
-// the caller may only test whether the returned condition is the constant false: then the loop
-// never assigns a value.
+// fillRow lowers a loop that adds a row to workspace w by assignment a. The emitted code adds no
+// row if there is nothing to add. For want and the result see forall.
 func (l *lowerer) fillRow(w space.Filler, f *cin.Forall, a *cin.Assign, e *scope.Env,
 	want bool) ir.Expr {
 	some, row := l.addsRow(w.RowOf(), a, e), w.RowOf()

@@ -9,10 +9,10 @@ import (
 	"distaff/codegen/lower/scope"
 )
 
-// stmt lowers statement s and returns a condition. If want is true, it is the condition that s
-// assigned something. It uses only variables that are visible after s and no longer change. If want
-// is false, the caller may use the result only for one test: if it is the constant false, s never
-// assigns anything.
+// stmt lowers statement s and returns a condition. If want is true, this is the condition that s
+// assigned something. The condition uses only variables that are visible after s and no longer
+// change. If want is false, the result says less: if it is the constant false, s never assigns
+// anything, and any other result has no meaning.
 func (l *lowerer) stmt(s cin.Stmt, e *scope.Env, want bool) ir.Expr {
 	if width := l.rowTile(s); width > 0 && e.Ranges.At(l.spec.Strategy.Row.Var).Lo == nil {
 		return l.tiled(s, e, width, want)
@@ -41,8 +41,9 @@ func (l *lowerer) stmt(s cin.Stmt, e *scope.Env, want bool) ir.Expr {
 }
 
 // seq lowers the statements of s one after another. If they assign to the result, seq first calls
-// merge.Zero. There is one exception: in a scheduled leaf whose whole result is dense and the
-// target of s, the first statement sets the result to 0 itself.
+// merge.Zero. There is one exception: in a scheduled leaf whose result is dense, if s computes the
+// whole result, the first statement of s sets the result to 0 itself. For want and the result see
+// stmt.
 func (l *lowerer) seq(s *cin.Seq, e *scope.Env, want bool) ir.Expr {
 	some := ir.Expr(ir.Truth(false))
 	list := s.List

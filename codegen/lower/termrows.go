@@ -56,9 +56,9 @@ func (w *termRows) RowOf() *space.Row { return &w.row }
 
 func (w *termRows) Begin() { w.n = w.l.b.Declare(w.name+"_n", ir.Int(0)) }
 
-// store emits code that appends one term to the list if the condition present is true. Each term
-// represents a row that assignment a in loop f adds. It has the coordinates of the row's key, and
-// all values and coordinates that are needed to compute the row later.
+// store emits code that appends one term to the list if the condition present is true. A term
+// represents a row that assignment a in loop f adds. The term has the coordinates of the row's key,
+// and all values and coordinates that are needed to compute the row later.
 func (w *termRows) store(l *lowerer, f *cin.Forall, a *cin.Assign, e *scope.Env, present ir.Expr) {
 	if w.fill == nil {
 		w.keep(l, f, a, e)

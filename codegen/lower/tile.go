@@ -21,11 +21,11 @@ func (l *lowerer) rowTile(s cin.Stmt) int64 {
 	return l.spec.Strategy.Tiles[l.leaf.Source(f)]
 }
 
-// unrollAndJam moves a scheduled loop f over the result's dense last level into the loops inside
-// it, and returns these loops as s. A tile of the row, of width values, is then summed in
-// registers. So the inner loops run once for each tile, and no longer once for each value. The
-// terms of each value are added in the same order as before. width is 0 if f is not such a loop, or
-// if the strategy leaves it unchanged.
+// unrollAndJam moves loop f, which runs over the result's dense last level, into the loops inside
+// f. s is the new nest. Its loops run once for each tile of width values, and no longer once for
+// each value, and a tile is summed in registers. The terms of each value are added in the same
+// order as before. If f is not such a loop, or if the strategy leaves it unchanged, unrollAndJam
+// returns nil, 0.
 func (l *lowerer) unrollAndJam(f *cin.Forall, e *scope.Env) (s cin.Stmt, width int64) {
 	k := e.Res.Level
 	if row := l.spec.Strategy.Jam; row.Width == 0 || row.Var != f.Var {
@@ -65,8 +65,8 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *scope.Env) (s cin.Stmt, width i
 	return s, l.spec.Strategy.Jam.Width
 }
 
-// lastOfAll reports whether v always belongs to a dense level that is the last level of its
-// operand. It considers every access of s that has v.
+// lastOfAll reports whether, in each access of s that has the variable v, the level of v is dense
+// and is the operand's last level.
 func (l *lowerer) lastOfAll(s cin.Stmt, v string, e *scope.Env) bool {
 	ok := true
 	cin.Accesses(s, func(a *cin.Access) {
@@ -157,8 +157,8 @@ func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string
 	}
 }
 
-// rowSpace is a workspace over a variable whose range is a tile or the rest of a row: a local array
-// whose places in this range are assigned either all or not at all.
+// rowSpace is a workspace over one variable, and its range is a tile or the rest of a row. The
+// workspace is a local array. Either all places in the range are assigned, or none.
 type rowSpace struct{ sums *ir.Array }
 
 func (l *lowerer) newRowSpace(t *cin.Access, e *scope.Env) *rowSpace {

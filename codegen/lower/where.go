@@ -29,8 +29,8 @@ func (l *lowerer) where(s *cin.Where, e *scope.Env, want bool) ir.Expr {
 }
 
 // needsPresence reports whether s must distinguish an absent temporary t from a zero. This is so in
-// three cases: t is a factor, t is stored in a workspace or in a result in order, or t is assigned
-// to another scalar temporary that must be distinguished in this way.
+// three cases: t is a factor; t is stored in a workspace, or in a result that is written in order;
+// or t is assigned to another scalar temporary for which needsPresence is true.
 func (l *lowerer) needsPresence(s cin.Stmt, t string, e *scope.Env) bool {
 	needs := false
 	cin.Walk(s, func(u cin.Stmt) {

@@ -45,9 +45,9 @@ func (n *Namer) Fresh(want string) string {
 	return n.Take(s)
 }
 
-// User returns a name for something that the IR calls name. It is name itself if C and C++ allow
-// it, no header is likely to define it, and it is not taken. An unnamed namer uses a number
-// instead.
+// User returns a name for a variable, array or table that the IR calls name. The result is name
+// itself if C and C++ allow it, no header is likely to define it, and it is not taken. Otherwise
+// the result is a similar name. An unnamed namer (see NewUnnamed) returns x with a number.
 func (n *Namer) User(name string) string {
 	if n.unnamed {
 		n.numbered++
@@ -60,8 +60,9 @@ func (n *Namer) User(name string) string {
 	return n.Fresh(s)
 }
 
-// Part returns a name for a separate function that runs a part of an IR function. whole is the name
-// of the IR function, and name is the name of the part.
+// Part returns a name for a function that runs a part of an IR function. whole is the name of the
+// IR function, and name is the name of the part. The result is WHOLE_NAME, with a number if this is
+// taken. An unnamed namer (see NewUnnamed) uses the word part in place of name.
 func (n *Namer) Part(whole, name string) string {
 	if n.unnamed {
 		name = "part"
@@ -70,7 +71,8 @@ func (n *Namer) Part(whole, name string) string {
 }
 
 // Identifier returns name with underscores in place of the characters that C does not allow. If the
-// result is empty, or starts with a digit, an underscore, dst_ or DST_, it puts a v before it.
+// result would be empty, or would start with a digit, an underscore, dst_ or DST_, Identifier adds
+// a v at its start.
 func Identifier(name string) string {
 	b := []byte(name)
 	for i, c := range b {
@@ -86,9 +88,9 @@ func Identifier(name string) string {
 	return s
 }
 
-// macroLike reports whether headers are likely to define the name as a macro or type: it ends with
-// _t, or has capitals and no small letters. A capital alone, or with digits after it, does not
-// count.
+// macroLike reports whether headers are likely to define the name as a macro or type. This is so if
+// it ends with _t, or if it has capitals and no small letters. A single capital, such as B, or a
+// single capital with digits, such as B2, is not likely to be defined.
 func macroLike(s string) bool {
 	if strings.HasSuffix(s, "_t") {
 		return true
@@ -136,9 +138,9 @@ islessgreater isnan isnormal isunordered signbit major minor makedev bcmp bcopy 
 math_errhandling s_addr h_addr st_atime st_mtime st_ctime sa_handler sa_sigaction si_pid si_uid si_addr si_value
 main`)
 
-// libc has names of library functions that a leaf must not use. A compiler gives some of them a
-// special meaning. A leaf's shared object that defined one of the others could replace the
-// library's function.
+// libc has names of library functions that a leaf must not use for its own functions. A compiler
+// gives some of these names a special meaning. If the shared object of a leaf defined one of the
+// other names, its function could replace the library's function.
 var libc = set(`
 abort abs acos acosh asin asinh atan atan2 atanh atexit atof atoi atol atoll bsearch cabs cacos calloc carg casin catan cbrt
 ccos ceil cexp cimag clearerr clock clog close connect conj copysign cos cosh cpow cproj creal csin csqrt ctan ctime

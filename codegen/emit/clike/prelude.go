@@ -7,8 +7,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// Helper is a part of a prelude. If it has types, there is a copy for each type, named after the
-// type.
+// Helper is a part of a prelude. If Types is not empty, the helper has a copy for each of these
+// types, and the name of a copy contains its type.
 type Helper struct {
 	Name  string
 	Types []tensor.Type
@@ -18,9 +18,9 @@ type Helper struct {
 	Uses []string
 }
 
-// Prelude returns the text of the helpers that a file needs. The keys of needs are "name" or
-// "name:type". Prelude adds the helpers that these use. The helpers are printed in the order of the
-// list helpers, each after an empty line. text returns the text of one helper.
+// Prelude returns the text of the helpers that a file needs, each after an empty line, in the order
+// of the argument helpers. The keys of needs are "name" or "name:type". Prelude also adds the
+// helpers that the needed helpers use. text returns the text of one helper.
 func Prelude(helpers []Helper, needs map[string]bool,
 	text func(name string, t tensor.Type) string) string {
 	var pieces []string

@@ -15,7 +15,7 @@ var Prelude string
 // preludeThreads is the number of threads in a block of Prelude's kernels.
 const preludeThreads = 256
 
-// scanTile is the number of elements that a block of a scan adds.
+// scanTile is the number of elements that one block of threads adds in a scan.
 const scanTile = 4096
 
 // ArgKind says what a kernel of Prelude gets for a parameter.

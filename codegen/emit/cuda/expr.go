@@ -51,10 +51,10 @@ func (k *kernel) Helper(name string, t tensor.Type) string {
 	return k.typed(name, name, t)
 }
 
-// Special prints two kinds of expressions. Sums, differences, products and negations of some
-// integers (see isValue) must wrap around, but signed integers of CUDA do not. Casts from and to
-// complex numbers are special because complex numbers are structs. The second result is false for
-// other expressions.
+// Special returns the text of an expression that CUDA needs in another form than C. The second
+// result is false for other expressions. Sums, differences, products and negations of some integers
+// (see isValue) are special because they must wrap around, but signed integers of CUDA do not.
+// Casts from and to complex numbers are special because complex numbers are structs.
 func (k *kernel) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Binary:

@@ -54,9 +54,9 @@ func Kernels(f *ir.Func) []Kernel {
 	return list
 }
 
-// File returns a CUDA C++ file with a kernel for each of f's Launches: `extern "C" __global__`,
-// with the parameters that Kernels describes. The file has no #include, and NVRTC compiles it as it
-// is. File panics if ir.Verify refuses the leaf.
+// File returns a CUDA C++ file with a kernel for each of f's Launches. A kernel is declared `extern
+// "C" __global__`, and Kernels describes its parameters. The file has no #include, and NVRTC
+// compiles it as it is. File panics if ir.Verify refuses the leaf.
 func File(f *ir.Func) string {
 	text, _ := print(f, clike.NewNamer(nil))
 	return text

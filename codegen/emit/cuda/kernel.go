@@ -216,8 +216,9 @@ func (k *kernel) arrayParam(a *ir.Array) string {
 
 func (k *kernel) need(name string) { k.file.needs[name] = true }
 
-// typed adds the given helper for type t to the file. It returns the name of a function of the
-// helper: name with the prefix dst_ and the suffix of the type.
+// typed adds the given helper for type t to the file. It returns the full name of one of the
+// helper's functions. name is this function's name without the prefix dst_ and without the suffix
+// of the type.
 func (k *kernel) typed(helper, name string, t tensor.Type) string {
 	k.need(helper + ":" + t.String())
 	return "dst_" + name + "_" + clike.Suffix(t)

@@ -141,9 +141,9 @@ func (k *kernel) atomicAdd(t tensor.Type, at, x string) string {
 	return fmt.Sprintf("atomicAdd(&%s, %s)", at, x)
 }
 
-// divergent calls print, which prints code. If alone is true, the threads of a warp run this code
-// at different times. Their atomic additions then do not look for other threads that add to the
-// same place.
+// divergent calls print, which prints code. alone is true if the threads of a warp run this code at
+// different times. In such code, an atomic addition does not look for other threads of the warp
+// that add to the same place.
 func (k *kernel) divergent(alone bool, print func()) {
 	before := k.alone
 	k.alone = before || alone

@@ -5,9 +5,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// valued returns the variables and arrays that hold values of tensors or results computed from
-// values. It has all of them that are 64-bit integers. Sums and products of these integers may wrap
-// around, unlike sums and products of coordinates and positions.
+// valued returns the variables and arrays that hold values of tensors, or results computed from
+// such values. It finds all of them that are 64-bit integers. Sums and products of these integers
+// may wrap around. Sums and products of coordinates and positions do not.
 func valued(f *ir.Func) map[any]bool {
 	values := map[any]bool{}
 	for _, p := range f.Params {

@@ -55,8 +55,8 @@ func Name(text string) string {
 
 // Values compiles a second leaf for a unit whose result has its own level arrays. This leaf, the
 // numeric phase, computes new values for the level arrays of an earlier result. Values returns nil
-// if the result has no level arrays of its own, if the unit has a schedule, or if no such leaf with
-// the same arguments and variables can be compiled.
+// if the result has no level arrays of its own, or if the unit has a schedule. It also returns nil
+// if the second leaf cannot be compiled, or would have other arguments or variables than the unit.
 func Values(u *codegen.Unit) *codegen.Unit {
 	if u.Result.Format.AllDense() || u.Result.Shares >= 0 || u.Request.Ask.Schedule != nil {
 		return nil
@@ -126,8 +126,8 @@ func (p *Package) Files() map[string]string {
 	return files
 }
 
-// fileName returns the name under which a file that every package gets is written. It is the given
-// name, or another name if the main file of package pkg is already called name.
+// fileName returns the name of a file that every package gets. name is the file's usual name. The
+// result differs from name if the main file of the package pkg has the same name.
 func fileName(name, pkg string) string {
 	if name == pkg+".go" {
 		return "own" + name

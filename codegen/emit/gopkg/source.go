@@ -117,8 +117,9 @@ const run = `// Run computes %[1]s
 func Run(n Sizes, in Operands, threads int) (%[5]s, error) {
 `
 
-// functions prints Run. It also prints RunInto, unless the leaf makes level arrays for its result
-// and the package has no leaf that computes values alone.
+// functions prints the functions Run and RunInto. It leaves RunInto out in one case: the leaf makes
+// level arrays for its result, and the package has no second leaf that computes only values (see
+// Values).
 func (s *source) functions() {
 	left, r := s.sig.Args[0], s.sig.Result
 	levels := levelsText(left.Format)
@@ -184,8 +185,8 @@ func (s *source) positions() string {
 	return b.String()
 }
 
-// entries returns operand.Entries as a Go expression. If the statement has a +=, the expression
-// also adds the number of its old values.
+// entries returns operand.Entries as a Go expression. If the statement accumulates by +=, the
+// expression also adds the number of the old values that the result had before the call.
 func (s *source) entries() string {
 	vars := map[string]int{}
 	for k, v := range s.sig.Vars {

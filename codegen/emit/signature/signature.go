@@ -134,9 +134,9 @@ func size(u *codegen.Unit, n *notation.Normal, v string) int64 {
 	return u.Request.Tensors.Sizes[n.Source[v]]
 }
 
-// modes returns, for each tensor, the variables that index its modes. Element k of the list is an
-// index in s.Vars, and belongs to mode k. If several variables index the same mode, modes uses the
-// first, and adds the others to s.Same.
+// modes returns the variables that index the modes of each tensor. A key is a tensor's name.
+// Element k of its list is the variable of mode k, as an index in s.Vars. If several variables
+// index the same mode, the list has the first one, and modes adds the others to s.Same.
 func (s *Signature) modes(n *notation.Normal) map[string][]int {
 	out := map[string][]int{}
 	index := func(v string) int {

@@ -9,11 +9,11 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Steps returns the variable that the loop f runs over, and the step of this variable. Normally
-// these are f's variable and 1. There is one exception, on a GPU: outer loops choose a place within
-// a tile of constant size, and f, the innermost loop, goes serially from tile to tile and is not
-// unrolled. Then f runs over the variable that was split, and the step is the size of a tile. The
-// code then needs neither the number of tiles nor a multiplication.
+// Steps returns the variable over which loop f runs, and the step of this variable. Normally these
+// are f's variable and 1. There is one exception, on a GPU: f is the last loop, goes serially from
+// tile to tile and is not unrolled, and the outer loops choose a place within a tile of constant
+// size. Then f runs over the variable that was split, and the step is the size of a tile. The code
+// then needs neither the number of tiles nor a multiplication.
 func Steps(l *scope.Leaf, f *cin.Forall, c *scope.Component, s *scope.Counts) (over string,
 	step int64) {
 	r := l.Graph.MadeBy(f.Var)
@@ -72,9 +72,9 @@ func CountAll(c *scope.Component, e *scope.Env) *scope.Counts {
 	return s
 }
 
-// Recover emits code that computes the component's variables from its loops' variables, and then
-// the code of body under the condition that all of them are in their ranges. The variables in sure
-// are not tested.
+// Recover emits code that computes the variables of component c from the variables of the loops.
+// Inside, it emits the code of body, which runs only if the computed variables are in their ranges.
+// The variables in sure are not tested.
 func Recover(c *scope.Component, s *scope.Counts, sure map[string]bool, in *scope.Env,
 	body func()) {
 	l := in.Leaf

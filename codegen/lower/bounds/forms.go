@@ -12,7 +12,7 @@ type exprSymbol struct{ ir.Expr }
 
 func (c exprSymbol) String() string { return ir.PrintExpr(c.Expr) }
 
-// Form converts an expression to a form.
+// Form returns an IR expression as a symbolic integer of package provenance.
 func Form(x ir.Expr) provenance.Form {
 	if c, ok := x.(*ir.Lit); ok {
 		return provenance.Const(c.I)
@@ -24,7 +24,7 @@ var codeOps = [...]ir.Op{provenance.Add: ir.Add, provenance.Sub: ir.Sub, provena
 	provenance.Div: ir.Div,
 	provenance.Rem: ir.Rem, provenance.Min: ir.Min, provenance.Max: ir.Max}
 
-// Code converts a form to an expression.
+// Code returns a symbolic integer of package provenance as an IR expression.
 func Code(f provenance.Form) ir.Expr {
 	return provenance.Fold(f, provenance.Arith[ir.Expr]{
 		Const:  func(n int64) ir.Expr { return ir.Int(n) },

@@ -84,10 +84,9 @@ func HasPlainRows(l *scope.Leaf, op *tree.Operand, k int) bool {
 // The positions of a fused space are the positions of the last of its levels. They are in the order
 // of the space, so the positions of an interval of points are themselves an interval.
 
-// fusedPositions computes the range of positions of the interval out, and returns out with this
-// range. out is an interval of the last fused level under cursor c. If out.Whole is true, the range
-// has all positions of the level. Otherwise it has the positions whose coordinates are in
-// out.Among.
+// fusedPositions returns out with its range of positions, which it computes. out is an interval of
+// positions of the last fused level under cursor c. If out.Whole is true, the range has all
+// positions of the level. Otherwise it has the positions whose coordinates are in out.Among.
 func fusedPositions(out scope.Interval, c *tree.Cursor, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	lo, hi := ChildRange(c, e)
@@ -163,10 +162,10 @@ func positionOf(l *scope.Leaf, c *tree.Cursor, iv scope.Interval, point []ir.Exp
 	return p
 }
 
-// numberAt returns the number of the point at position p. The point is in the fused space of the
-// levels under cursor c, whose points are numbered in lexicographic order. iv is the interval of
-// positions, and iv.Among is the interval of point numbers that contains their coordinates. If p is
-// past the last position, numberAt returns the end of iv.Among.
+// numberAt returns the number of a point in the fused space of the levels under cursor c. The
+// coordinates of the point are at position p. The points of the space are numbered in lexicographic
+// order. iv is an interval of positions, and iv.Among is the interval of the numbers of their
+// points. If p is past the last position of iv, numberAt returns the end of iv.Among.
 func numberAt(c *tree.Cursor, iv scope.Interval, p ir.Expr, e *scope.Env) ir.Expr {
 	l := e.Leaf
 	n := l.B.Declare(iv.Roots[0]+"_at", counted(*iv.Among, e).Hi)

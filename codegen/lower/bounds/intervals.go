@@ -45,9 +45,9 @@ func SpaceOf(e *scope.Env, c *scope.Component) scope.Interval {
 	return scope.Interval{Unit: scope.Coords, Size: -1, Whole: true, Roots: roots, Space: c.Top}
 }
 
-// counted returns iv with its bounds, and computes the bounds if iv has none. In a fused space the
-// bounds are numbers of points, and the leaf then fails at run time if there are too many points to
-// number. A loop over a whole space runs without the bounds.
+// counted returns iv with its bounds, which it computes if iv has none. Without bounds, iv is an
+// interval of a fused space. Its bounds are numbers of points, and the leaf fails at run time if
+// there are too many points to number. A loop over a whole space does not need the bounds.
 func counted(iv scope.Interval, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	if iv.Lo != nil {
@@ -64,9 +64,8 @@ func counted(iv scope.Interval, e *scope.Env) scope.Interval {
 	return withBounds(iv, boundsOf(rows).Times(n, iv.Space, NameForm(l.B)))
 }
 
-// widened returns the interval of a larger space that contains all points whose first coordinate is
-// in iv. Relation r fuses iv's variable with further variables to this space. If iv's variable is
-// itself fused, the first coordinates of each point are together a point in iv.
+// widened returns an interval of the space that relation r makes: r fuses iv's variable with a
+// second variable. The interval has all points of this space whose value of iv's variable is in iv.
 func widened(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	rows := iv
@@ -129,9 +128,10 @@ func canSkipEmpty(l *scope.Leaf, f *cin.Forall, iv scope.Interval) bool {
 	return true
 }
 
-// bounded returns iv with its bounds. If the bound relation r is a maximum that is known to be
-// exact, iv is restricted by it. If the schedule made r's variable, bounded also emits the test
-// that the bound holds at run time. For variables of the statement, CheckBounds emits this test.
+// bounded returns iv with its bounds. If the bound relation r is an exact maximum, iv is also
+// restricted to r's bound. If another relation made r's variable, bounded emits the test that the
+// bound holds at run time. If r's variable is a variable of the statement, CheckBounds emits this
+// test.
 func bounded(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Interval {
 	iv = counted(iv, e)
 	if e.Leaf.Graph.MadeBy(r.From[0]) != nil {
@@ -192,13 +192,15 @@ func Tile(o *scope.OpenLoops, v ir.Expr, e *scope.Env) (x string, iv scope.Inter
 	return x, iv, o.Frames[:len(o.Frames)-1]
 }
 
-// Coverage converts an interval to the range of coordinates that it represents.
+// Coverage returns the interval of coordinates that iv represents. iv may be an interval of
+// coordinates, positions or tile numbers. frames are the open splits, innermost last.
 func Coverage(iv scope.Interval, frames []scope.Frame, e *scope.Env) scope.Interval {
 
 	return ToCoords(InPositions(iv, frames, e), e)
 }
 
-// InPositions returns the range of positions or coordinates that an interval of tiles represents.
+// InPositions converts an interval of tile numbers to the interval of positions or coordinates in
+// these tiles. It returns any other interval unchanged. frames are the open splits, innermost last.
 func InPositions(iv scope.Interval, frames []scope.Frame, e *scope.Env) scope.Interval {
 
 	for ; iv.Unit == scope.Numbers; frames = frames[:len(frames)-1] {

@@ -42,8 +42,8 @@ func CheckCounts(l *scope.Leaf) {
 	}
 }
 
-// checkPoints emits code at the leaf's start that fails if a space of ranges has more than
-// emit.MaxPoints points.
+// checkPoints emits code at the leaf's start. The code fails if the ranges in spans together have
+// more than emit.MaxPoints points. A point has one value from each range.
 func checkPoints(l *scope.Leaf, spans []provenance.Range) {
 	n, some, many := ir.Expr(ir.Int(1)), ir.Expr(ir.Truth(true)), ir.Expr(ir.Truth(false))
 	var sizes []ir.Expr

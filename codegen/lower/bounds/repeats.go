@@ -9,10 +9,10 @@ import (
 // positions end only after all repeats of a coordinate, so that each coordinate is in a single
 // tile.
 
-// pastRepeats returns position p of the level of interval iv, or a later position if p is inside a
-// group of repeats. If the position before p has the same coordinates as p, the result is the first
-// position after p with other coordinates. The coordinates compared are those in iv's level and in
-// the fused levels above it that have the same position numbers.
+// pastRepeats returns the position where a tile may begin or end, so that repeats of a coordinate
+// are in one tile. If the position before p has the same coordinates as p, the result is the first
+// position after p with other coordinates. Otherwise it is p. The compared coordinates are those in
+// the level of iv, and in the fused levels above it that have the same position numbers.
 func pastRepeats(iv scope.Interval, p ir.Expr, e *scope.Env) ir.Expr {
 	l := e.Leaf
 	if iv.Unit != scope.Positions || ir.IsFalse(e.Cur[iv.Key].Present) {

@@ -61,7 +61,8 @@ func (b *Builder) Bisect(x, y *ir.Var, isSmaller func(mid ir.Expr) ir.Expr) {
 	})
 }
 
-// Reserve emits code that grows an array if its capacity, have, is too small.
+// Reserve emits code that grows array a if its capacity is less than need. The variable have has
+// the capacity, and the code updates it.
 func (b *Builder) Reserve(a *ir.Array, have *ir.Var, need ir.Expr) {
 	b.When(ir.Less(have, need), func() { b.Emit(&ir.Grow{A: a, Cap: have, Need: need}) })
 }

@@ -17,9 +17,10 @@ import (
 )
 
 // Call replaces loops around an assignment by a call of a user's C function. It passes the range of
-// each loop variable, and for each tensor the arrays below the surrounding loops, or an operand's
-// value if the surrounding loops visit all its levels. The function's prototype must match these
-// arguments. want is true if the result depends on whether the function adds anything.
+// each loop variable. For each tensor it passes the arrays of the levels that the surrounding loops
+// do not visit. If the surrounding loops visit all levels of an operand, it passes the operand's
+// value instead. The function's prototype must match these arguments. want is true if the caller
+// must know whether the function adds anything.
 func Call(f *cin.Forall, e *scope.Env, o *strategy.Extern, want bool) ir.Expr {
 	l := e.Leaf
 	n := &externNest{l: l, f: f, e: e, o: o, ranges: map[string]tree.Range{}}
@@ -126,10 +127,10 @@ func (n *externNest) derived(f *cin.Forall, c *scope.Component) (string, tree.Ra
 	return c.Roots[0], tree.Range{Lo: o.Iv.Lo, Hi: o.Iv.Hi}
 }
 
-// segment is an array of a tensor with the index of the element at which the function starts.
-// The field at is this index if the variables of the function's loops are 0. Below a compressed
-// level, it is the index for position 0 of that level. The field by says how much the index grows
-// with each variable.
+// segment is an array of a tensor, with the index of the element at which the function starts. The
+// field at is this index if the variables of the function's loops are 0. Below a compressed level,
+// at is the index for position 0 of that level. The field by says how much the index grows with
+// each variable.
 type segment struct {
 	name string
 	a    *ir.Array
@@ -185,9 +186,9 @@ func (n *externNest) isLoopVar(v string) bool {
 	return ok
 }
 
-// result adds an argument to the call of the user's function: the array for the values that the
-// function computes. It returns after, a function that emits the code that the array needs after
-// the call. If the array holds the sum of a scalar, this code adds the sum to the scalar.
+// result adds an argument to the call of the user's function: the array to which the function adds
+// its values. The returned function emits the code that must follow the call. If the assignment is
+// to a scalar, this code adds the sum in the array to the scalar. Otherwise it emits nothing.
 func (n *externNest) result(a *cin.Assign) (after func()) {
 	l, name := n.l, a.LHS.Name
 	switch {
@@ -325,7 +326,8 @@ func (n *externNest) operand(x *cin.Access) {
 	}
 }
 
-// inOrder reports whether the values below cursor c are in an array in the order of positions.
+// inOrder reports whether the values below cursor c are stored in an array, in the order of their
+// positions.
 func inOrder(c *tree.Cursor) bool {
 	return c.Of.ValueAt == nil && c.Of.Pattern == nil && c.End == nil &&
 		(c.Of.Argument.Number >= 0 || c.Of.Argument.Format.AllDense())
@@ -364,8 +366,9 @@ func (n *externNest) segments(x *cin.Access, c *tree.Cursor) (list []segment) {
 	return append(list, s)
 }
 
-// unused returns a name for the parameters of a tensor's access that no other parameter has. The
-// name of the tensor is not enough, because a tensor may have several accesses.
+// unused returns a name for the parameters of an access to the tensor with the given name. No other
+// parameter has the returned name. The name of the tensor alone is not enough, because a tensor may
+// have several accesses.
 func (n *externNest) unused(name string) string {
 	name = strings.ReplaceAll(name, "'", "_")
 	for want, k := name, 2; slices.ContainsFunc(n.names,

@@ -15,9 +15,9 @@ import (
 // Gemm lowers nested loops around a product of dense operands to one matrix product. f is the
 // outermost of loopCount loops. Gemm first calls emitLoops, which lowers the loops like any other
 // loops, and then looks for the matrix product in the emitted code. It therefore need not know how
-// the operands are stored. If a factor is absent, so that nothing is added, the code stays as it
-// is. If the code is not a matrix product otherwise, Gemm refuses the schedule, and the message
-// says which part of the code prevents it.
+// the operands are stored. If a factor is absent, nothing is added, and the code stays as it is. If
+// the code is not a matrix product for another reason, Gemm refuses the schedule. The message says
+// which part of the code prevents the product.
 func Gemm(f *cin.Forall, e *scope.Env, loopCount int, want bool, emitLoops func() ir.Expr) ir.Expr {
 	l := e.Leaf
 	if f.Unit != cin.Serial {

@@ -9,8 +9,9 @@ import (
 )
 
 // MergeLoops emits a loop for each lattice point. The loop runs while all iterators of the point
-// have entries, and its body has a case for each point under it, or is one predicated body. If
-// p.Merge lowers the loop, MergeLoops emits nothing else.
+// have entries. Its body has a case for each point that the loop's point covers. If the body can be
+// predicated, one body replaces the cases. If p.Merge lowers the loop, MergeLoops emits nothing
+// else.
 func (p *Loop) MergeLoops() ir.Expr {
 	if p.Merge != nil && p.Merge(p) {
 		return ir.Truth(true)
@@ -63,7 +64,8 @@ func fold(op func(x, y ir.Expr) ir.Expr, list []ir.Expr) ir.Expr {
 	return x
 }
 
-// declare declares the coordinate of each iterator, which is at(it), and returns the coordinates.
+// declare declares a variable for the coordinate of each iterator, with the value that at returns,
+// and returns the variables.
 func (p *Loop) declare(its []*Iter, at func(*Iter) ir.Expr) []ir.Expr {
 	return ofAll(its, func(it *Iter) ir.Expr {
 		it.c = p.E.Leaf.B.Declare(p.V()+"_"+it.Name(), at(it))
@@ -145,8 +147,8 @@ func (p *Loop) universeLoop(flagged bool) ir.Expr {
 	})
 }
 
-// flaggedLoop emits a loop over the coordinates of all iterators. Its only body tests
-// the presence of each operand. An exhausted iterator counts as past every coordinate.
+// flaggedLoop emits one loop over the coordinates of all iterators. The loop has a single body,
+// which tests the presence of each operand. An exhausted iterator counts as past every coordinate.
 func (p *Loop) flaggedLoop() ir.Expr {
 	l, its := p.E.Leaf, p.start()
 	return p.Collect(nil, func() (some ir.Expr) {

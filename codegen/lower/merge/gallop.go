@@ -16,9 +16,9 @@ func (p *Loop) isGallopLoop() bool {
 	return true
 }
 
-// gallopLoop visits the coordinates that all iterators have. A search moves each iterator to its
-// first coordinate that is not below the largest coordinate of an iterator. When all iterators are
-// at the same coordinate, the body runs.
+// gallopLoop visits the coordinates that all iterators have. If all iterators are at the same
+// coordinate, the body runs. Otherwise each iterator that is behind the foremost one searches for
+// the first of its coordinates that is not below the foremost coordinate.
 func (p *Loop) gallopLoop() ir.Expr {
 	l, its := p.E.Leaf, p.start()
 	return p.Collect(nil, func() (some ir.Expr) {

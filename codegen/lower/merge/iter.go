@@ -43,10 +43,10 @@ func (p *Loop) newIter(number int, c *tree.Cursor) *Iter {
 	return it
 }
 
-// passesChunk reports whether the loop's iterators may reach coordinates outside the range of its
-// variable. A call may get only a chunk of one operand's entries, and the range then has only the
-// coordinates of these entries. A loop that walks this operand stays in the range. A loop that
-// walks only other operands may leave it.
+// passesChunk reports whether the loop's iterators may reach coordinates outside the range of the
+// loop's variable. This may be so if a call gets only a chunk of one operand's entries. The range
+// then has only the coordinates of these entries. A loop that walks this operand stays in the
+// range, but a loop that walks only other operands may leave it.
 func (p *Loop) passesChunk() bool {
 	l := p.E.Leaf
 	return l.HasChunk(p.V()) &&
@@ -160,9 +160,9 @@ func (p *Loop) singleLoop() ir.Expr {
 }
 
 // entry returns the condition that c, the coordinate at the iterator's position, must be visited.
-// Padding is never visited. Other iterators search for the first coordinate in the loop's range,
-// but a padded level cannot be searched. For a padded level, the condition therefore also excludes
-// coordinates outside the range.
+// The condition is true unless the level is padded. In a padded level, it excludes padding. It also
+// excludes coordinates outside the loop's range, because a padded level cannot be searched for the
+// first coordinate in the range.
 func (it *Iter) entry(c ir.Expr) ir.Expr {
 	switch {
 	case !it.Padded:

@@ -44,18 +44,17 @@ type Loop struct {
 }
 
 // LowersBody lowers the body of a loop in the environment of an iteration. If want is true, it
-// returns the condition that the body assigned a value. If want is false, the caller may only test
-// whether the returned condition is the constant false: then the body never assigns a value.
+// returns the condition that the body assigned a value. If want is false, the result says less: if
+// it is the constant false, the body never assigns a value, and any other result has no meaning.
 type LowersBody func(in *scope.Env, want bool) ir.Expr
 
 // V returns the loop's variable.
 func (p *Loop) V() string { return p.F.Var }
 
-// Entered returns the function that package lattice calls to ask about accesses in environment e.
-// For an access, the function returns whether the access is absent. If it is not absent, the
-// function returns the variable of the next level that the loops have not visited. If they have
-// visited all levels, or if the access is to a scalar temporary or a tile of a row, this variable
-// is "".
+// Entered returns a function for package lattice. The function says which level of an access the
+// loops of environment e reach next. It returns whether the access is absent and, if it is not
+// absent, the variable of the next level. This variable is "" if the loops have visited all levels,
+// or if the access is to a scalar temporary or a tile of a row.
 func Entered(e *scope.Env) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
 		if t, ok := e.Temps.Get(a.Name); ok {
@@ -177,15 +176,15 @@ func (p *Loop) laneLoop(b tree.Range) ir.Expr {
 	})
 }
 
-// Collect emits loops and returns the condition that an iteration of the loops assigned a
-// value. emit emits the loops and returns this condition for a single iteration. Each iteration
-// must call NoteAssigned.
+// Collect calls emit, which emits the loops, and returns the condition that an iteration of these
+// loops assigned a value. emit returns this condition for a single iteration. Each iteration must
+// call NoteAssigned.
 //
 // always is the condition that the loops have an iteration, or nil if it is not known. If always is
 // not nil and every iteration assigns a value, Collect returns always.
 //
-// Normally the iterations set a flag, and the returned condition reads the flag. They set no flag
-// if the condition is known without the flag, if nobody wants the condition, or if the iterations
+// Normally NoteAssigned sets a flag, and Collect returns the flag. No flag is set if the
+// condition is known without it, if nobody wants the condition, or if the iterations that assign
 // are counted instead.
 func (p *Loop) Collect(always ir.Expr, emit func() (some ir.Expr)) ir.Expr {
 	l := p.E.Leaf
@@ -239,10 +238,9 @@ func (p *Loop) NoteAssigned(assigned ir.Expr) {
 	}
 }
 
-// iteration lowers the body of the loop at coordinate c. present lists the iterators that may be
-// at c. If flagged is false, all of them are at c. If flagged is true, the condition here of each
-// iterator tells at run time whether the iterator is at c. The iterators that are not in present
-// are not at c.
+// iteration lowers the body of the loop at coordinate c. present lists the iterators that may be at
+// c, and the other iterators are not at c. If flagged is false, all iterators in present are at c.
+// If flagged is true, the field here of each of them is the condition that it is at c.
 func (p *Loop) iteration(c ir.Expr, present []*Iter, flagged bool) ir.Expr {
 	cursors := map[string]*tree.Cursor{}
 	for _, it := range p.Iters {
