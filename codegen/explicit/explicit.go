@@ -6,9 +6,9 @@
 // # Loops that are cut for threads
 //
 // Chunks sets the Cut of the foralls on CPU threads for which the strategy has one. The choice
-// "parallelize" makes the cut. A loop without a cut runs as a whole: the threads only share the
-// work of setting the result to 0. The foralls become new nodes, so Chunks returns a strategy that
-// has the same choices on the new nodes.
+// "parallelize" makes the cut. A loop without a cut has no chunks: the threads only share the work
+// of setting the result to 0. The foralls become new nodes, so Chunks returns a strategy that has
+// the same choices on the new nodes.
 //
 //	forall(i, CPUThread, forall(j, y(i) += B(i,j) * x(j)))
 //
@@ -75,7 +75,7 @@ type Pattern struct {
 }
 
 // Positions returns s with one loop over positions in place of each nest of loops that strategy v
-// marks by OverPositions. The positions are those in the levels of operand p. A nest that a call
+// marks by OverPositions. p is the operand whose levels have the positions. A nest that a call
 // replaces stays as it is. The loops in s must be nodes of v.Stmt.
 func Positions(s cin.Stmt, v *strategy.Value, p Pattern) cin.Stmt {
 	return cin.Descend(s, func(t cin.Stmt) (cin.Stmt, bool) {
