@@ -253,10 +253,10 @@ type Unit struct {
 	Workload workload.Leaf
 }
 
-// Foresee estimates how many steps the loops of a call take on the given number of threads. It also
-// finds a failure that depends only on bounds and threads (see foresee.Call). bounds[k] is the
-// range of variable Vars[k]. counts[n] lists the number of positions of each level of argument n,
-// or is nil if it is not known. counts is nil if nothing is known.
+// Foresee estimates the number of steps that the loops of a call take on the given number of
+// threads. It also finds a failure that depends only on bounds and threads (see foresee.Call).
+// bounds[k] is the range of variable Vars[k]. counts[n] lists the number of positions of each level
+// of argument n, or is nil if these numbers are not known. counts is nil if no numbers are known.
 func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) foresee.Outcome {
 	g := foresee.Given{Bounds: bounds, Threads: int64(threads), Args: make([][]foresee.Level, len(u.Args))}
 	for n, a := range u.Args {
@@ -313,11 +313,16 @@ type Arg struct {
 	PosWidth, CrdWidth []uint8
 }
 
-// Result describes the result of a leaf. The caller allocates the memory of a dense result. It also
-// allocates the values of a result that has the level arrays of an argument (see Shares) or of the
-// caller (see FixedPattern). The caller need not initialize this memory, because the leaf writes
-// every value, except if the leaf adds to the values (Accumulate) or reads them (InPlace). The leaf
-// allocates the arrays of any other result, and they belong to the caller after the call.
+// Result describes the result of a leaf. Who allocates its memory depends on the kind of the
+// result:
+//
+//   - The caller allocates the memory of a dense result.
+//   - The caller allocates the values of a result that has the level arrays of an argument (see
+//     Shares) or of the caller (see FixedPattern).
+//   - The leaf allocates the arrays of any other result. They belong to the caller after the call.
+//
+// The caller need not initialize the memory that it allocates, because the leaf writes every value.
+// There are two exceptions: the leaf adds to the values (Accumulate), or reads them (InPlace).
 type Result struct {
 	// Format has only dense and compressed levels (d and s).
 	Format tensor.Format
@@ -354,9 +359,9 @@ func (r *Request) resultName() string {
 	return cmp.Or(r.Statement.Names[lhs], lhs)
 }
 
-// readers returns the number of ranks that copy the same value of an operand with these variables.
-// Two ranks copy the same values if they compute the same ranges of these variables. The ranges of
-// all other variables may differ.
+// readers returns the number of ranks that copy the same values of an operand. vars lists the
+// operand's variables. Two ranks copy the same values if they compute the same ranges of these
+// variables, even if they compute different ranges of other variables.
 func (a *Ask) readers(vars []string) float64 {
 	n := 1.0
 	for _, cut := range a.Cuts {

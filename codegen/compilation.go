@@ -46,9 +46,9 @@ func newCompilation(r Request) *compilation {
 	return &compilation{request: r, unit: &Unit{Request: r}}
 }
 
-// restart is an error that makes Compile go back to an earlier pass and run all passes from there
-// again. That pass then decides differently, because of what the later pass has found out. from is
-// the name of the earlier pass.
+// restart is an error that makes Compile go back to the earlier pass called from. All passes from
+// there on run again. The earlier pass then decides differently, because of what a later pass has
+// found out.
 type restart struct{ from string }
 
 func (e *restart) Error() string { return "restart from pass " + e.from }

@@ -46,8 +46,8 @@ func (c *compilation) result() error {
 	return nil
 }
 
-// collect adds a term for the old value that += reads, if the caller passes the old value. It then
-// finds the uses of all tensors.
+// collect finds the uses of all tensors in the statement. If the statement is a += and the caller
+// passes the old value of the result, collect first adds a term for this value.
 func (c *compilation) collect() error {
 	n, before := c.stmt.normal, c.request.Tensors.Old
 	if n.Accumulate && before != nil {
@@ -67,9 +67,9 @@ func (c *compilation) order() error {
 	return nil
 }
 
-// gemms says which products of matrices the request wants. It returns nil on a GPU without a
-// schedule, if an earlier run found that loops must not become products, if storing a sum may round
-// it, or if the statement computes in another type than floating-point or complex.
+// gemms says which loops may become products of dense matrices. It returns nil in four cases: the
+// leaf runs on a GPU without a schedule, an earlier run of the passes found that loops must not become products,
+// storing a sum may round it, or the type to compute in is neither floating-point nor complex.
 func (c *compilation) gemms() *nest.Gemms {
 	t := c.unit.Compute
 	if c.request.Target.Kind != CPU && c.request.Ask.Schedule == nil || c.loopsAlone || c.roundsSums() ||
@@ -87,7 +87,8 @@ func (c *compilation) gemms() *nest.Gemms {
 // result is not the type of sums.
 func (c *compilation) roundsSums() bool { return c.stmt.left().Type != c.unit.Compute }
 
-// network chooses how the products of the terms are contracted.
+// network chooses a plan for the product of each term. A plan says in which steps the product is
+// contracted. network then uses the order of the loops that contract.Choose returns.
 func (c *compilation) network() (err error) {
 	u, ask := c.unit, c.request.Ask
 	c.contractions, err = contract.Choose(contract.Problem{
@@ -104,8 +105,9 @@ func (c *compilation) network() (err error) {
 	return err
 }
 
-// layouts chooses dense operands that are read from copies. With a schedule, its layout commands
-// name the operands. On a GPU without a schedule, layouts chooses none.
+// layouts chooses the dense operands that the leaf reads from copies with another order of levels.
+// If the request has a schedule, the schedule's layout commands name these operands. On a GPU
+// without a schedule, layouts chooses none.
 func (c *compilation) layouts() error {
 	u, ask := c.unit, &c.request.Ask
 	by := operand.Copier{Uses: c.uses, InPlace: c.request.Tensors.InPlace,

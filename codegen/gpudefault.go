@@ -11,8 +11,8 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// gpuDefault is the default schedule of a GPU: the form that was chosen for a request, with its
-// compilation.
+// gpuDefault is the default schedule of a request for a GPU. form is the form that was chosen for
+// the schedule, and made is the compilation with this form.
 type gpuDefault struct {
 	form gpu.Form
 	made *compilation
@@ -60,10 +60,10 @@ func (g *gpuDefault) lines() []schedule.Line {
 	return out
 }
 
-// gpuShape runs the compiler's passes on a request with the given commands, up to the pass that
-// schedules the loops, and describes the result to package gpu. The commands do not assign loops to
-// units of a GPU. The request is therefore compiled for a CPU, because a schedule for a GPU must
-// assign loops to units.
+// gpuShape describes the loops of a request with the given commands to package gpu. To find the
+// loops, it runs the compiler's passes up to the pass "schedule". It compiles the request for a
+// CPU, because a schedule for a GPU must assign loops to units of the GPU, and these commands do
+// not.
 func gpuShape(r Request, commands []string) (*gpu.Shape, error) {
 	r.Ask.Schedule, r.Ask.Parts, r.Ask.Trace = commands, partsOf(r), nil
 	r.Target.Kind, r.Tensors.InPlace = CPU, ""

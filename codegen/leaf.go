@@ -19,11 +19,11 @@ import (
 
 // lower makes the leaf. If lowering refuses the statement, there are three cases:
 //
-//   - The default strategy has matrix products: the passes run again without them.
-//   - The result shares level arrays with an operand, but the leaf could make its own: the passes
-//     run again, beginning with the pass "shared".
-//   - Otherwise lower returns an error. It names the scheduling command that cannot be followed, or
-//     --target if there are no commands.
+//   - If the default strategy has matrix products, the passes run again without them.
+//   - If the result shares level arrays with an operand, but the leaf could make its own, the
+//     passes run again, beginning with the pass "shared".
+//   - Otherwise lower returns an error. The error names the scheduling command that cannot be
+//     followed, or --target if there are no commands.
 func (c *compilation) lower() error {
 	u := c.unit
 	assembly := c.assemblyOf(u.CIN, c.sharedWith != nil)
@@ -80,9 +80,9 @@ func (c *compilation) vectorize() error {
 	return nil
 }
 
-// carry simplifies CPU loops that sum over one segment of positions in each iteration. Each segment
-// must start at the position where the segment before it ended. The loop then keeps this position
-// in a variable. ir.Carry has the other conditions.
+// carry simplifies loops that sum over one segment of positions in each iteration. If each segment
+// starts at the position where the segment before it ended, the loop keeps this position in a
+// variable. ir.Carry has the other conditions. On a GPU, carry does nothing.
 func (c *compilation) carry() error {
 	if c.request.Target.Kind == CPU {
 		ir.Carry(c.unit.Func)

@@ -26,8 +26,8 @@ func (c *compilation) terms() error {
 	return nil
 }
 
-// contract moves the intermediate results of the chosen contractions from the terms into sums that
-// are computed separately.
+// contract applies the plans with intermediates to the nest. It moves each intermediate out of its
+// term, into a sum that is computed separately.
 func (c *compilation) contract() error {
 	for k, x := range c.contractions.Terms {
 		if x != nil && !x.Plan.IsSingleNest() {
@@ -45,9 +45,9 @@ func (c *compilation) loops() error {
 	return nil
 }
 
-// shared finds an operand whose level arrays the result can use as its own. It finds none if the
-// caller passes the level arrays of the result, or if an earlier run of the passes found that the
-// result needs its own.
+// shared finds an operand whose level arrays the result can use instead of its own. It finds none
+// if the result is dense, if the caller passes the level arrays of the result, or if an earlier run
+// of the passes found that the result needs its own.
 func (c *compilation) shared() error {
 	c.sharedWith = nil
 	if !c.unit.Result.Format.AllDense() && !c.ownArrays && !c.request.Ask.FixedPattern {
@@ -105,9 +105,9 @@ func (c *compilation) arrays() error {
 	return nil
 }
 
-// sharedWidths returns the widths of the positions and coordinates of a result in format f, in
-// bytes, for each level. The result uses the level arrays of operand o down to its last compressed
-// level.
+// sharedWidths returns the widths in bytes of the pos and crd elements of a result in format f, for
+// each level. Down to its last compressed level, the result uses the level arrays of operand o, and
+// so has the operand's widths. The widths of the dense levels below are 0.
 func sharedWidths(f tensor.Format, o *tree.Argument) (pos, crd []uint8) {
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
 	shared := len(f.Levels) - f.TrailingDense()
@@ -117,9 +117,8 @@ func sharedWidths(f tensor.Format, o *tree.Argument) (pos, crd []uint8) {
 }
 
 // addToResult makes the leaf add to an existing result, if the request asks for it and the result
-// is dense or uses an operand's level arrays. If the result uses an operand's level arrays, the
-// leaf gets a map as its last argument. The map gives for each entry the position of its value in
-// the existing result.
+// is dense or uses an operand's level arrays. In the second case, the leaf gets a map as its last
+// argument. For each entry, the map gives the position of the entry's value in the existing result.
 func (c *compilation) addToResult() error {
 	u := c.unit
 	dense := u.Result.Format.AllDense()

@@ -119,9 +119,11 @@ func (c *compilation) verifyLaunches() error {
 	return cmp.Or(err, c.verifyIR())
 }
 
-// verifyStrategy checks the strategy. It may refer only to statements that the nest has. A tile has
-// at least one value. A constant for the size of a variable must be the variable's size. If the
-// leaf has no schedule, every call must also pass the whole range of that variable.
+// verifyStrategy returns an error if the strategy does not fit the statement. Tiles and choices for
+// loops must belong to statements of the nest, and a tile must have at least one value. If the size
+// of a variable becomes a constant in the leaf, the constant must be the variable's size. If there
+// is no schedule, the variable must also be in Tensors.Exact, so that every call passes its whole
+// range.
 func (c *compilation) verifyStrategy() error {
 	statements := map[cin.Stmt]bool{}
 	cin.Walk(c.strategy.Stmt, func(s cin.Stmt) { statements[s] = true })
@@ -148,9 +150,9 @@ func (c *compilation) verifyStrategy() error {
 	return nil
 }
 
-// verifyInPlace returns an error if the leaf is not well formed. If the old value of the result is
-// in the memory of the result, the leaf must read the old value there. It must then not have a
-// parameter for the values of the old argument.
+// verifyInPlace returns an error if the leaf is not well formed. If Result.InPlace is the number of
+// an argument, the values of this argument are in the memory of the result. The leaf must then have
+// no separate parameter for these values.
 func (c *compilation) verifyInPlace() error {
 	if k := c.unit.Result.InPlace; k > 0 {
 		for _, p := range c.unit.Func.Params {

@@ -12,9 +12,9 @@ import (
 	"distaff/codegen/share"
 )
 
-// pass is a step of Compile. The field needs lists the facts that the pass reads, and the field
-// gives lists the facts that it finds. Only one pass finds each fact. The function text returns the
-// outcome of the pass as text. The function verify returns an error if the outcome breaks a rule.
+// pass is a step of Compile. needs lists the facts that the pass reads, and gives lists the facts
+// that it finds. Only one pass finds each fact. text returns the outcome of the pass as text.
+// verify returns an error if the outcome breaks a rule.
 type pass struct {
 	name   string
 	needs  []fact
@@ -59,9 +59,10 @@ const (
 //
 // The pass "threads" chooses the loops that run on threads, unless a schedule does. The pass
 // "strategy" chooses how loops, workspaces and the result are lowered. It uses statistics of the
-// operands and a description of the target machine. The passes "chunks" and "positions" make forms
-// of loops explicit: how loops on threads are cut, and loops over positions. The next pass,
-// "lower", turns the nest into the code of the leaf, and the passes after it work on that code.
+// operands and a description of the target machine. Two passes then write decisions of the strategy
+// into the nest: "chunks" notes how the loops on threads are divided, and "positions" makes the
+// loops over positions. The next pass, "lower", turns the nest into the code of the leaf, and the
+// passes after it work on that code.
 var passes = []pass{
 	{"normal", nil, []fact{normalForm}, (*compilation).normalize,
 		func(c *compilation) string { return c.stmt.normal.String() + "\n" },

@@ -11,9 +11,10 @@ import (
 )
 
 // Schedule returns the schedule of a request's leaf: the request's commands, or the commands of the
-// default schedule. A request with these commands as its Schedule makes the same leaf. A request
-// with FixedPattern cannot have a schedule, so Schedule returns an error for it. Minor commands
-// that change nothing are left out, except from the default schedule for CUDA.
+// default schedule. A request with these commands as its Schedule makes the same leaf. Schedule
+// returns an error for a request with FixedPattern, because such a request cannot have a schedule.
+// Schedule leaves out a minor command if the leaf is the same without it. The default schedule for
+// CUDA is an exception: it is returned with all its commands.
 func Schedule(r Request) ([]schedule.Line, error) {
 	if r.Target.Kind == CUDA && r.Ask.Schedule == nil {
 		g, err := chooseGPU(r)
@@ -61,11 +62,11 @@ func (c *compilation) givenLines() (out []line) {
 	return slices.Insert(out, at, others...)
 }
 
-// line is a line of a printed schedule. A minor line is printed only if the leaf is different
-// without it. To find out, the schedule is compiled a second time, without the minor command. The
-// default schedule for CUDA is an exception: all its lines are printed. If off is not "", the
-// second schedule has the command off in place of the minor command. It disables the effect of the
-// minor command.
+// line is a line of a printed schedule. If minor is true, the line is printed only if the leaf is
+// different without it. To find out, the schedule is compiled a second time. The second schedule
+// has the command off in place of the line, which disables the line's effect. If off is "", the
+// second schedule just lacks the line. The default schedule for CUDA is an exception: all its lines
+// are printed.
 type line struct {
 	scheduleLine schedule.Line
 	minor        bool

@@ -46,8 +46,9 @@ func (s statement) sizes() map[string]int64 {
 	return sizes
 }
 
-// tensor returns what Tensors.All of the request says about the named tensor. For the left tensor
-// it describes the result, not the old value that a += reads.
+// tensor returns the request's description of the named tensor (Tensors.All). For the tensor on the
+// left side, this is the description of the result, not of the old value that += reads. tensor
+// panics if there is no description.
 func (s statement) tensor(name string) Tensor {
 	t, ok := s.tensors.All[name]
 	if !ok {
@@ -71,9 +72,9 @@ func (s statement) taken() map[string]bool {
 	return taken
 }
 
-// Widths returns the widths in bytes that Compile would choose for the elements of the result's
-// pos and crd arrays, by level. It assumes that the result does not share these arrays with an
-// operand. The request may be a whole statement whose terms are later computed by several leaves.
+// Widths returns the widths in bytes that Compile would choose for the elements of the result's pos
+// and crd arrays, by level. It assumes that the result does not share these arrays with an operand.
+// The request may be a whole statement, even if several leaves will compute its terms.
 func Widths(r Request) (pos, crd []uint8) {
 	p := newStatement(&r).result()
 	return p.PosWidth, p.CrdWidth
@@ -90,14 +91,14 @@ func (s statement) result() Result {
 }
 
 // widths returns the widths in bytes of the elements of the result's pos and crd arrays, by level.
-// If the request has widths, it returns these; otherwise it chooses the smallest safe ones.
+// If the request has widths, widths returns them. Otherwise it chooses the smallest safe widths.
 //
-// 4 bytes are safe only if no call of the leaf can produce a larger position or coordinate, because
-// leaves do not check this. A coordinate is less than the size of its variable. An element of a pos
-// array is at most the number of positions of its level. Each position has a different combination
-// of coordinates of the variables of this level and the levels above. The number of positions is
-// therefore at most the product of the sizes of these variables. The number of positions is also at
-// most the number of coordinates that the terms may assign (see entries).
+// A width of 4 bytes is safe only if no call of the leaf can produce a larger position or
+// coordinate, because leaves do not check this. A coordinate is less than the size of its variable.
+// An element of a pos array is at most the number of positions of its level. This number has two
+// bounds. One is the product of the sizes of the variables of this level and the levels above,
+// because each position has a different combination of their coordinates. The other is the number
+// of coordinates that the terms may assign (see entries).
 func (s statement) widths(f tensor.Format) (pos, crd []uint8) {
 	if t := s.left(); t.PosWidth != nil {
 		return t.PosWidth, t.CrdWidth

@@ -41,14 +41,16 @@ func (c *compilation) choose() error {
 	return nil
 }
 
-// chunks notes on the loops on threads how the strategy cuts them.
+// chunks adds a note to each loop on threads. The note says how the strategy divides the loop into
+// chunks.
 func (c *compilation) chunks() error {
 	c.following = explicit.Chunks(c.strategy)
 	c.explicit = cin.WithBody(c.unit.CIN, c.following.Stmt)
 	return nil
 }
 
-// positions makes the loops over positions that the strategy marks explicit.
+// positions replaces the nests that the strategy runs as one loop over positions by explicit loops
+// over positions. It does nothing if the result shares no operand's level arrays.
 func (c *compilation) positions() error {
 	if c.sharedWith != nil {
 		c.explicit = explicit.Positions(c.explicit, c.following, explicit.Pattern{Access: c.sharedWith,

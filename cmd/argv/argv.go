@@ -65,7 +65,7 @@ type Arranged struct {
 	Args  []string // the other arguments, in order
 }
 
-// List returns the command line as arguments.
+// List returns the command line: the flags and, if there are arguments, "--" and the arguments.
 func (a *Arranged) List() []string {
 	out := append([]string{}, a.Flags...)
 	if len(a.Args) > 0 {
@@ -141,13 +141,14 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 	return &a, nil
 }
 
-// given is a flag on the command line. arg is the flag with its value, and value is the value
-// alone. arg is -x=v even if the command line has -x v. If a flag that takes no value has none, arg
-// is the flag alone, and value is "true".
+// given is a flag on the command line. arg is the flag and its value, in the form -x=v even if the
+// command line has -x v. value is the value alone. If the flag takes no value and has none, arg is
+// the flag alone and value is "true".
 type given struct{ arg, value string }
 
-// checkOnce returns an error if the flag was given before with a different value. once maps the
-// names of the flags seen so far to their values; checkOnce adds this one.
+// checkOnce returns an error if the command line already gave the flag with a different value. once
+// maps the name of each flag so far to what was given. If there is no error, checkOnce stores arg
+// and value in once.
 func (f flag) checkOnce(once map[string]given, arg, value string) error {
 	old, ok := once[f.name]
 	if ok && old.value != value {
@@ -214,8 +215,8 @@ func split(arg string) (name, value string, hasValue bool) {
 	return strings.Cut(arg, "=")
 }
 
-// taco maps flags of TACO to advice: what to use instead. A user gets the advice from a command
-// that has no flag of this name.
+// taco maps the name of a flag of TACO to advice: what to use instead. If a user gives such a flag
+// to a command that does not have it, the error contains the advice.
 var taco = map[string]string{
 	"time":                  "--repeat=N with --stats=FILE.json, which has the times",
 	"write-time":            "--stats=FILE.json",

@@ -41,10 +41,10 @@ func parts(f cli.Flag) (value, usage string) {
 	return "", usage
 }
 
-// Values returns the words that a flag accepts. The name of the flag's value lists them:
-// auto|always|never. Names with capital letters in the list are left out, because they are not
-// words to type. Values returns nil if the name is a single letter, as i for an index variable, or
-// contains "[".
+// Values returns the words that a flag accepts. The name of the flag's value lists the words, as in
+// auto|always|never. Values leaves out names with capital letters, because users do not type them.
+// Values returns nil if the name of the value contains "[" or is a single letter, such as i for an
+// index variable.
 func Values(f cli.Flag) []string {
 	value, _ := parts(f)
 	words := strings.Split(value, "|")

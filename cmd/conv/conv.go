@@ -76,10 +76,10 @@ func choice(x *cli.Context, flag, def string, words ...string) (string, error) {
 	return "", err
 }
 
-// checkUnnamed returns an error if v has the form NAME:VALUE with a correct value. The commands run
-// and plan accept this form for flags of tensors, so a user might write it here by mistake. conv
-// takes only the value, because a file has only one tensor. isValue reports whether a text is a
-// correct value. want describes the value in the error.
+// checkUnnamed returns an error if the value v of a flag has the form NAME:VALUE and VALUE is
+// correct. The commands run and plan accept this form, so a user might write it here by mistake.
+// Here the flag takes only VALUE, because a file has only one tensor. isValue reports whether a
+// text is a correct value. want describes a correct value in the error.
 func checkUnnamed(flag, v, want string, isValue func(rest string) bool) error {
 	name, rest, ok := strings.Cut(v, ":")
 	if !ok || !notation.IsName(name) || !isValue(rest) {

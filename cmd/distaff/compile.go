@@ -155,10 +155,10 @@ func compile(x *invocation) (err error) {
 	return x.put(out, all.String())
 }
 
-// source returns the stage of compilation to print. This is stage, the value of --emit. If stage is
-// "", it is the source code for the target. With --cache and no --emit, source returns "", because
-// the command then prints no source code. It returns an error if stage is source code for another
-// target: C is for a CPU, and CUDA C++ for a GPU.
+// source returns the stage of compilation to print. stage is the value of --emit. If stage is "",
+// source returns the stage with the source code for the target. With --cache and without --emit, it
+// returns "", because the command then prints no source code. It returns an error if stage is
+// source code for another target: C is for a CPU, and CUDA C++ for a GPU.
 func (x *invocation) source(stage string) (string, error) {
 	target := x.flags.String("target")
 	switch {
@@ -189,9 +189,9 @@ func comment(stage string) string {
 	return "#"
 }
 
-// emit compiles a job and writes one stage of the compilation. For a Go package, or for C if out is
-// a folder, emit writes files to the folder out. If stage is "", it writes nothing. Otherwise it
-// calls put with the text of the stage or of the named pass.
+// emit compiles a job and writes one stage of the compilation. A Go package is written to files in
+// the folder out. C is written in the same way if out is a folder. emit passes the text of any
+// other stage, or of the named pass, to put. If stage is "", emit writes nothing.
 func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string) error) error {
 	after := strings.HasPrefix(stage, "after:")
 	name := ""
@@ -277,7 +277,8 @@ func (x *invocation) put(file, text string) error {
 	return err
 }
 
-// library is the stage to write if the stage is c and --out is a folder.
+// library is the name of a stage: C that is written to a folder. It replaces the stage c if --out
+// is a folder.
 const library = "c library"
 
 // isFolder reports whether the --out path means a folder: it ends in a slash, or a folder of

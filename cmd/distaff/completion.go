@@ -68,8 +68,9 @@ func values(f cli.Flag) []string {
 // Package cli defines the argument.
 var askWords = "--" + cli.BashCompletionFlag.Names()[0]
 
-// complete prints the completions of the last typed word. Each line has a completion, a tab and
-// its meaning, or no meaning for a value. typed contains the arguments, without the program's name.
+// complete prints the completions of the last word in typed, one on each line. A tab follows each
+// completion, and then its description. The description of a value is empty. typed has the
+// arguments of the command line, without the program's name.
 func complete(typed []string, w io.Writer) error {
 	last := typed[len(typed)-1]
 	list := func(word, means string) {

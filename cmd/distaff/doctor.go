@@ -232,9 +232,9 @@ func doctorCUDA(line func(state, what, format string, args ...any)) {
 	}
 }
 
-// doctorMPI builds the wrapper for each MPI compiler that it finds, or takes the wrapper from the
-// cache. If there are wrappers, it opens one for each version of an MPI, in a separate process. It
-// also reports installed wrappers.
+// doctorMPI reports on MPI. For each MPI compiler that it finds, it builds a wrapper or takes the
+// wrapper from the cache. For each version of an MPI, it also opens one wrapper in a separate
+// process. At the end it reports installed wrappers.
 func doctorMPI(ctx context.Context, line func(state, what, format string, args ...any)) {
 	compilers := mpi.Compilers(os.Getenv, "")
 	seen := map[string]bool{}

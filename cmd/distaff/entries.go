@@ -12,7 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// Limits of the work of info. The flag --verify lifts only readMost. Tests reduce the limits.
+// These limits bound the work of the command info. The flag --verify lifts only readMost. Tests
+// reduce the limits.
 var (
 	readMost     int64 = 64 << 20 // bytes of a .tcs file's arrays read without --verify
 	comparedMost int64 = 1 << 25  // entries that are sorted to compare a matrix with its transpose
@@ -51,9 +52,9 @@ func (f *fileInfo) survey(s *coo.Survey) {
 	}
 }
 
-// matrix sets f.Matrix from s, which coo.SurveyOf has found in the entries of stream. If the matrix
-// is square and has at most comparedMost entries, it reads stream a second time and compares the
-// matrix with its transpose.
+// matrix sets f.Matrix from s, the survey of the entries in stream. If the matrix is square and has
+// at most comparedMost entries, matrix reads stream a second time and compares the matrix with its
+// transpose. It does nothing if s does not describe a matrix.
 func (f *fileInfo) matrix(s *coo.Survey, stream coo.Stream, cfg coo.Config) error {
 	if s.Matrix == nil {
 		return nil
@@ -94,9 +95,9 @@ func (f *fileInfo) without(what, why string) {
 	f.NotComputed[what] = why
 }
 
-// fromEntries reads the entries of a .tcs file, which must be a valid file of a whole tensor. It
-// finds the distribution of entries in each mode that does not have too many coordinates and, for
-// two modes, the structure of the matrix.
+// fromEntries reads the entries of a .tcs file. The file must be valid and must contain a whole
+// tensor. fromEntries finds the distribution of the entries in each mode, except in modes with too
+// many coordinates. If the tensor has two modes, it also finds the structure of the matrix.
 func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	all := coo.FromTensor(t, coo.KeepAll)
 	s, err := coo.SurveyOf(all)
@@ -117,9 +118,9 @@ func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	return f.matrix(s, all, cfg)
 }
 
-// unread records that no statistics were computed from the entries of a .tcs file. why is the
-// reason, and order is the number of modes. The output then has statistics only for the outermost
-// mode, because the file's header contains them.
+// unread records that the entries of a .tcs file were not read, so that statistics are missing. why
+// is the reason, and order is the number of modes. The output still has the statistics of the
+// outermost mode that the file's header contains.
 func (f *fileInfo) unread(order int, why string) {
 	f.without("gini", why)
 	if order > 1 {

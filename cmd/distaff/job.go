@@ -235,7 +235,7 @@ func (x *invocation) reading(j *spmd.Job) error {
 }
 
 // checkBase returns an error if --index-base=0 is given for an input that is not a .tns file. If
-// the flag names no input, there is an error only if no input is a .tns file. inputs contains the
+// the flag does not name an input, one .tns file among the inputs is enough. inputs contains the
 // file of each tensor, or "" if its input is not a file.
 func (x *invocation) checkBase(inputs map[string]string) error {
 	for _, v := range x.flags.StringSlice("index-base") {
@@ -267,17 +267,17 @@ type perTensor struct {
 	all string // the value without T; "" if it is not set
 }
 
-// valueFor returns the value of the flag for the tensor called name, or "" for the default. The
-// first of three values that is not "" counts. First comes the value that the command line gives
-// for this tensor. Then comes jobValue, the value in the job file. Last comes the value that the
-// command line gives for all tensors.
+// valueFor returns the value of the flag for the tensor called name, or "" for the default.
+// jobValue is the value in the job file, or "". A value that the command line gives for this tensor
+// counts first. The value in the job file counts next, and a value that the command line gives for
+// all tensors counts last.
 func (p perTensor) valueFor(name, jobValue string) string {
 	return cmp.Or(p.own[name], jobValue, p.all)
 }
 
-// perTensor parses a flag of the form [T:]VALUE. VALUE must be one of the two words choice1 and
-// choice2. Without T, the value applies to every input for which no other value is given. files
-// maps the name of each input to its file.
+// perTensor parses a flag of the form [T:]VALUE. VALUE must be choice1 or choice2. Without T, the
+// value applies to each input that has no value of its own. files maps the name of each input to
+// its file.
 func (x *invocation) perTensor(files map[string]string, flag, choice1, choice2 string) (perTensor,
 	error) {
 	p := perTensor{own: map[string]string{}}
@@ -411,7 +411,8 @@ func (x *invocation) scheduleTexts(values []string) ([]string, error) {
 	return out, nil
 }
 
-// schedule sets schedules, machines, placements and block schedules.
+// schedule sets in j what the flags say about schedules, the machine, placements and block
+// schedules.
 func (x *invocation) schedule(j *spmd.Job) error {
 	var err error
 	if j.Schedule, err = x.scheduleTexts(x.flags.StringSlice("s")); err != nil {

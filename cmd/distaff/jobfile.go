@@ -28,8 +28,8 @@ func (x *invocation) isJobFile() bool {
 	return x.flags.Args().Len() == 1 && strings.HasSuffix(s, ".dst") && !strings.Contains(s, "=")
 }
 
-// inFile lists the flags that are not allowed with a job file, each with the part of the file to
-// write instead.
+// inFile lists the flags that are not allowed with a job file. It maps the name of each flag to
+// what users write in the job file instead.
 var inFile = map[string]string{
 	"s":                  "scheduling commands, indented under their statement",
 	"split":              "a line split, indented under its statement",
@@ -115,7 +115,8 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 	return out, nil
 }
 
-// override replaces declarations of tensors by the values of flags.
+// override changes the declarations of tensors in the job file f to what the flags say. j has the
+// values of the flags.
 func override(f *jobfile.File, j *spmd.Job) error {
 	declared := func(flag, name string) (*jobfile.Tensor, error) {
 		t := f.Tensor(name)
@@ -243,7 +244,7 @@ func overrideSizes(f *jobfile.File, given map[string][]int64) error {
 	return nil
 }
 
-// noTensor returns the error for a flag that names a tensor that is not in the job file.
+// noTensor returns the error for a flag that names a tensor which the job file does not have.
 func noTensor(f *jobfile.File, flag, name string) error {
 	var names []string
 	verb := "declares"

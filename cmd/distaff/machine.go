@@ -84,8 +84,8 @@ func tellMessages(tell *teller, m *spmd.Machine) {
 	}
 }
 
-// threadCounts returns a text with the numbers of threads for which a line of the report has
-// values. An example is "1 and 8 threads". threads is the larger number.
+// threadCounts returns a text such as "1 and 8 threads". A line of the report has one value for
+// each of these numbers of threads. threads is the larger number.
 func threadCounts(threads int) string {
 	if threads == 1 {
 		return "1 thread"

@@ -134,8 +134,9 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	return app.RunContext(ctx, append([]string{"distaff"}, arranged.List()...))
 }
 
-// takesPart reports whether every rank that a launcher started must run this command line.
-// words[at] is the command. If at is negative, the line has no command.
+// takesPart reports whether every rank that a launcher started must run this command line. words
+// has the words of the line, and words[at] is the command. If at is negative, the line has no
+// command.
 func takesPart(commands []*command, words []string, at int) bool {
 	if at < 0 {
 		return false
@@ -168,16 +169,18 @@ type invocation struct {
 	reads          []outfile.Use // files that the command reads; its job's only after apartFrom
 }
 
-// apart returns an error if the command or its job writes a file that it also uses otherwise,
-// because writing would destroy what the other use needs (see outfile.Apart). Commands call it
-// before they write. writes lists the files that the command itself writes.
+// apart returns an error if a file that the command or its job writes is also used for something
+// else. Writing would destroy what the other use needs (see outfile.Apart). Commands call apart
+// before they write. job has the files that the job uses, and writes has the files that the command
+// itself writes.
 func (x *invocation) apart(job []outfile.Use, writes ...outfile.Use) error {
 	return outfile.Apart(slices.Concat(x.reads, job, writes)...)
 }
 
-// apartFrom is like apart, for a command that writes a single file and not the job's outputs. It
-// returns an error if the command reads this file, for example as an input of the job. path is the
-// file, and the value of the given flag. If path is "", the command writes no file.
+// apartFrom is like apart, for a command that writes a single file and none of the job's outputs.
+// It returns an error if the command reads this file, for example as an input of the job. path is
+// the path of the file, which is the value of the flag called flag. If path is "", the command
+// writes no file.
 func (x *invocation) apartFrom(job []outfile.Use, flag, path string) error {
 	for _, u := range job {
 		if !u.Writes {

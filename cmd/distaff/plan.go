@@ -115,7 +115,8 @@ func planAction(x *invocation) error {
 		})
 }
 
-// cutDetail removes from a plan the ranks whose steps the text form does not list.
+// cutDetail shortens a plan to the ranks whose steps are printed as text. It does nothing if p is
+// nil or if -v is set.
 func (x *invocation) cutDetail(p *spmd.Planned) {
 	if p != nil && !x.flags.Bool("v") {
 		p.PerRank = p.PerRank[:min(len(p.PerRank), listedRanks)]

@@ -160,8 +160,8 @@ func (x *invocation) modes() ([]int, error) {
 	return modes, nil
 }
 
-// views returns the pairs of modes of a tensor that the picture shows: the modes of --modes or, if
-// modes is nil, all pairs. order is the number of modes of the tensor in the file at path.
+// views returns the pairs of modes that the picture shows. modes is the value of --modes. If modes
+// is nil, views returns all pairs. order is the number of modes of the tensor in the file at path.
 func (x *invocation) views(path string, order int, modes []int) ([][2]int, error) {
 	if order == 0 {
 		return nil, argv.Errorf(

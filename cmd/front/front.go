@@ -21,9 +21,9 @@ import (
 )
 
 // Main runs a command and returns its exit code. When a signal arrives, Main cancels the command,
-// waits at most a second for it to end, and removes temporary files that are left. The exit code is
-// then the one that the ranks of the job agreed on before, if it is not 0, or otherwise 128 plus
-// the signal's number.
+// waits at most a second for its end, and removes the temporary files that are left. The exit code
+// is then 128 plus the signal's number. If the ranks of the job have agreed on another exit code
+// that is not 0, Main returns that code instead.
 func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	collectLater()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -57,11 +57,10 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	}
 }
 
-// stopSignals returns the signals that end a command. They are the signals that users send, and
-// other signals that end a program without a handler but that Go's runtime would ignore. Processor
-// time limits (ulimit -t) and batch systems depend on the latter. SIGPROF is not included because
-// the runtime uses it. SIGUSR2 is not included under srun, because ranks use SIGUSR2 to end each
-// other.
+// stopSignals returns the signals that end a command. Some of them are sent by users. Others end a
+// program that has no handler for them, but Go's runtime would ignore them. Processor time limits
+// (ulimit -t) and batch systems depend on such signals. SIGPROF is not included because the runtime
+// uses it. SIGUSR2 is not included under srun, because ranks use SIGUSR2 to end each other.
 func stopSignals() []os.Signal {
 	s := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1,
 		syscall.SIGXCPU,
@@ -91,9 +90,9 @@ func Idle(name string, stderr io.Writer) bool {
 }
 
 // collectLater lets Go's heap grow to 32 MB instead of 4 MB before its first collection. A short
-// job takes 20 milliseconds and ends before that, and so saves the one or two milliseconds of a
-// collection. After the first collection, the usual rules apply. If GOGC is set, collectLater does
-// nothing.
+// job takes 20 milliseconds. It ends before the first collection, and so saves the one or two
+// milliseconds that a collection takes. After the first collection, the usual rules apply. If GOGC
+// is set, collectLater does nothing.
 func collectLater() {
 	if os.Getenv("GOGC") != "" {
 		return

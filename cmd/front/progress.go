@@ -35,8 +35,9 @@ type Progress struct {
 	told  time.Time // when Show or Work was called last
 }
 
-// NewProgress returns a Progress on w if mode is "always", or if mode is not "never", w is a
-// terminal and quiet is false. Otherwise it returns nil.
+// NewProgress returns a Progress on w, or nil if no progress is to be shown. If mode is "always",
+// it returns a Progress. If mode is "never", it returns nil. With any other mode, it returns a
+// Progress if w is a terminal and quiet is false.
 func NewProgress(w io.Writer, mode string, quiet bool) *Progress {
 	if t, ok := w.(*Terminal); ok { // a Terminal would escape the characters that move the cursor
 		w = t.w
@@ -91,8 +92,8 @@ func (p *Progress) Running(what string) {
 	}
 }
 
-// since records the work that the line now shows and the amount that is done. It returns for how
-// many seconds the line has shown this work.
+// since records the work that the line now shows (what) and the finished amount of it (done). It
+// returns the number of seconds since the line began to show this work.
 func (p *Progress) since(what string, done int64) float64 {
 	now := time.Now()
 	if what != p.file || done < p.last { // another file, or a second pass

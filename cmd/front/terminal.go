@@ -14,12 +14,12 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is a writer for standard output and standard error. Messages and printed text pass
-// through it, but a Progress and a file that is written to standard output do not. It escapes each
-// character that is not printable, except line ends and tabs. So text that the program did not
-// write itself (flags, file names, the environment, lines of files, messages of compilers) cannot
-// send commands to the terminal. Line ends are not escaped, because messages of compilers have
-// several lines.
+// Terminal is a writer for standard output and standard error. It escapes each character that is
+// not printable, except line ends and tabs. Text from outside the program therefore cannot send
+// commands to the terminal. Such text comes from flags, file names, the environment, lines of files
+// and messages of compilers. Line ends are not escaped, because messages of compilers have several
+// lines. A Progress does not use a Terminal, and neither does a file that is written to standard
+// output.
 type Terminal struct {
 	w    io.Writer
 	mu   sync.Mutex
@@ -110,9 +110,9 @@ func (t *Terminal) escape(b []byte) []byte {
 	return out
 }
 
-// maxLine is the largest number of characters that are printed of one line of a message. In a
-// longer line the middle is left out, because the start says where the mistake is, and the end says
-// what is wrong.
+// maxLine is the largest number of characters that are printed for one line of a message. The
+// middle of a longer line is left out, because the start says where the mistake is, and the end
+// says what is wrong.
 const maxLine = 1000
 
 // Clip shortens the lines of a message that are longer than maxLine.

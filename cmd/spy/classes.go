@@ -35,10 +35,10 @@ type scale struct {
 }
 
 // newScale divides the counts above 0 into classes. most is the largest number of classes. The
-// classes have equal widths, counted from 0, but the first and the last may be narrower. So nearly
-// equal counts look nearly equal. If the counts span more than two decades, the classes have nearly
-// equal ratios instead. In both cases, the first class begins at the smallest count, and the last
-// class ends at the largest count.
+// first class begins at the smallest count, and the last class ends at the largest count. If the
+// largest count is more than 100 times the smallest, the classes have nearly equal ratios.
+// Otherwise they have equal widths, counted from 0, so that nearly equal counts look nearly equal.
+// The first and the last of these classes may be narrower.
 func newScale(g *bins.Grid, most int) scale {
 	low, high := int64(math.MaxInt64), int64(0)
 	for _, n := range g.Counts {
@@ -80,10 +80,14 @@ func niceStep(n int64, maxSteps int) int64 {
 	}
 }
 
-// ratios returns classes for the counts from low to high, at most maxClasses of them. The first
-// class starts at low. The others start at 1, 2, 5, 10, ..., at 1, 3, 10, ..., at powers of ten, or
-// at every second, third, ... power of ten. ratios uses the finest of these series
-// that has at most maxClasses classes.
+// ratios returns at most maxClasses classes for the counts from low to high. The first class starts
+// at low. The starts of the other classes are taken from the first series that does not give too
+// many classes:
+//
+//   - 1, 2, 5, 10, 20, 50, ...
+//   - 1, 3, 10, 30, ...
+//   - the powers of ten
+//   - every second power of ten, then every third, and so on
 func ratios(low, high int64, maxClasses int) []class {
 	for every := 1; ; every++ {
 		for _, leads := range [][]int64{{1, 2, 5}, {1, 3}, {1}} {

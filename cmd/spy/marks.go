@@ -30,8 +30,9 @@ var (
 		frame: [6]string{"+", "+", "+", "+", "-", "|"}}
 )
 
-// zoom returns the size of a bin in dots, down and across. Each is 1, 2 or a multiple of 4, so that
-// a character contains whole bins, or a bin occupies whole characters.
+// zoom returns the height and the width of a bin in dots. Each of the two numbers is 1, 2 or a
+// multiple of 4. In each direction, a character therefore contains whole bins, or a bin occupies
+// whole characters.
 func zoom(g *bins.Grid, longest int) [2]int {
 	sides, proportional := extents(g.Size, longest)
 	if g.Modes[0] < 0 { // a strip is two lines high
@@ -56,9 +57,9 @@ func zoom(g *bins.Grid, longest int) [2]int {
 	return [2]int{max(1, z[0]), max(1, z[1])}
 }
 
-// marks returns a grid as rows of characters, and a legend. If set has Braille characters, a
-// character holds several bins, and at most half of the bins have an entry, bins are drawn as
-// Braille dots. Otherwise the characters are shades.
+// marks draws a grid as rows of characters with a legend. It draws the bins as Braille dots if
+// three conditions hold: set has Braille characters, a character contains several bins, and at most
+// half of the bins have an entry. Otherwise the characters are shades.
 func marks(g *bins.Grid, longest int, set charset) (rows []string, legend []string) {
 	z := zoom(g, longest)
 	several := z[0] < dotsDown || z[1] < dotsAcross

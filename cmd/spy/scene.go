@@ -186,8 +186,9 @@ func (s *scene) legend(g *bins.Grid, classes *scale, x, y float64) (w, h float64
 	return w, h
 }
 
-// cell returns the width and height of a bin in a drawing, as multiples of half a unit, which is
-// one pixel in a PNG file, so that all bins have the same size.
+// cell returns the width and height of a bin in a drawing. Both are multiples of half a unit. Half
+// a unit is one pixel in a PNG file, so all bins have the same size there. longest is the length of
+// the longer side of the view.
 func cell(g *bins.Grid, longest int) (sx, sy float64) {
 	if g.Modes[0] < 0 {
 		return side(longest, g.Bins[1]), stripHeight

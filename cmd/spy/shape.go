@@ -2,13 +2,15 @@ package spy
 
 import "distaff/io/bins"
 
-// maxRatio is the largest ratio of the long side of a view to its short side. If a matrix has a
-// larger ratio, its view has the ratio maxRatio. A bin may then cover fewer coordinates in the
-// short mode than in the long mode.
+// maxRatio is the largest ratio of a view's long side to its short side. If the sizes of a matrix
+// have a larger ratio, its view has the ratio maxRatio. A bin may then cover fewer coordinates in
+// the short mode than in the long mode.
 const maxRatio = 3
 
-// extents returns the lengths of a view's sides, down and across; longest is the length of the
-// longer side. proportional is true if the sides have the same ratio as size.
+// extents returns the lengths of a view's sides: the side that goes down, and the side that goes
+// across. size has the sizes of the view's two modes, and longest is the length of the longer side.
+// proportional is true if the lengths have the same ratio as the sizes. It is false if that ratio
+// would be larger than maxRatio.
 func extents(size [2]int64, longest int) (sides [2]int, proportional bool) {
 	ratio := float64(max(size[0], 1)) / float64(max(size[1], 1))
 	long, short := 0, 1

@@ -40,8 +40,9 @@ func (f *Facts) Places(vars []string) float64 {
 	return n
 }
 
-// Additions estimates the number of values that a leaf adds to workspace t, assuming that all
-// patterns are uniform and independent. An assignment whose number is not known counts as 0.
+// Additions estimates the number of values that a leaf adds to workspace t. producer is the
+// statement that fills t. The estimate assumes that all patterns are uniform and independent. An
+// assignment counts as 0 if the number of its values is not known.
 func (f *Facts) Additions(producer cin.Stmt, t *cin.Access) float64 {
 	total := 0.0
 	cin.Walk(producer, func(s cin.Stmt) {
@@ -55,9 +56,9 @@ func (f *Facts) Additions(producer cin.Stmt, t *cin.Access) float64 {
 	return total
 }
 
-// ProductEntries estimates the number of places where all factors of a product have a value,
-// assuming that their patterns are uniform and independent. exact is true if the number is right
-// for every pattern, because the factors do not share a variable. ProductEntries returns 0 for
+// ProductEntries estimates the number of places where all factors of the product x have a value. It
+// assumes that the patterns of the factors are uniform and independent. exact is true if the number
+// is right for every pattern, because no variable occurs twice. ProductEntries returns 0 if x is
 // another expression, or if the number is not known.
 func (f *Facts) ProductEntries(x cin.Expr) (n float64, exact bool) {
 	if !IsProduct(x) {
@@ -96,9 +97,9 @@ func IsProduct(x cin.Expr) bool {
 }
 
 // TermsAdded returns an upper bound of the number of values that producer adds to workspace t. ok
-// is true if each of these values is the product of an entry of one sparse operand, elements of
-// dense operands and scalars, and the coordinates of the entry determine these elements. If the
-// operand's number of entries is unknown, n is infinite.
+// is true if each of these values is a product with an entry of one sparse operand. The other
+// factors must be scalars and elements of dense operands, and the coordinates of the entry must
+// determine these elements. If the sparse operand's number of entries is unknown, n is infinite.
 func (f *Facts) TermsAdded(producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 	ok, some := true, false
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
@@ -139,10 +140,10 @@ func (f *Facts) TermsAdded(producer cin.Stmt, t *cin.Access) (n float64, ok bool
 	return n, ok && some
 }
 
-// KeysFrom returns the only sparse operand of producer, if the keys of workspace t come from this
-// operand's entries. producer must visit all of these entries without running on threads, and each
-// entry must give at most one key. Otherwise KeysFrom returns nil. keys lists the variables of a
-// key.
+// KeysFrom returns the operand whose entries give the keys of workspace t, or nil if there is none.
+// The operand must be the only sparse operand of producer. producer must visit all entries of the
+// operand without running on threads, and each entry must give at most one key. keys lists the
+// variables of a key.
 func (f *Facts) KeysFrom(producer cin.Stmt, t *cin.Access, keys []string) *cin.Access {
 	if cin.Threaded(producer) {
 		return nil

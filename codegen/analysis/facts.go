@@ -57,10 +57,10 @@ func NewFor(p *Problem, stmt cin.Stmt) *Facts {
 	return f
 }
 
-// size sets the sizes of variables that precompute commands introduced for workspaces. The size
-// equals the size of the original variable. If the new variable runs over a tile of positions, its
-// size is the largest number of positions in a tile. A new variable gets no size if it is only
-// another name of a derived variable of the consumer.
+// size sets the sizes of the variables that precompute commands made for workspaces. Such a
+// variable has the size of the original variable. If it runs over a tile of positions, its size is
+// the largest number of positions in a tile. A variable that only renames a derived variable of the
+// consumer gets no size.
 func (f *Facts) size() {
 	p := *f.Problem
 	p.Sizes = maps.Clone(p.Sizes)
@@ -97,9 +97,8 @@ func (f *Facts) LastDense() string {
 	return ""
 }
 
-// SharesLevels reports whether the result has no level arrays of its own. The result then uses the
-// level arrays of an operand, or the level arrays of a union of patterns that includes an operand's
-// pattern.
+// SharesLevels reports whether the result uses level arrays that it does not own. They are the
+// level arrays of an operand, or of a union of patterns that includes an operand's pattern.
 func (f *Facts) SharesLevels() bool {
 	return f.Problem.Assembly == strategy.SharedPattern || f.Problem.Assembly == strategy.Mapped
 }

@@ -7,8 +7,9 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Component returns the provenance component of v if a relation of the schedule made or replaced v.
-// Otherwise it returns nil. natural is true if the loops of the component are in natural order.
+// Component returns the provenance component of v. It returns nil if no relation of the schedule
+// made or replaced v. natural is true if there is a component and its loops are in natural order
+// (see cin.Natural).
 func (f *Facts) Component(v string) (c *provenance.Component, natural bool) {
 	c = f.Graph.Component(v)
 	return c, c != nil && cin.Natural(f.Stmt, f.Graph, c)
@@ -24,10 +25,10 @@ func (f *Facts) IsKnown(v string, loops []string) bool {
 		!slices.ContainsFunc(c.Leaves, func(x string) bool { return !slices.Contains(loops, x) })
 }
 
-// Determined returns the variables of the statement whose values are known inside the last of the
-// given loops but not outside it. They are listed outermost first. If walked is true, the last loop
+// Determined returns the variables of the statement whose values become known in the last of the
+// given loops, outermost first. They are not known outside this loop. If walked is true, the loop
 // visits their coordinates in the same order as loops over the variables would. If walked is false,
-// each coordinate is computed, and the operands are searched for this coordinate.
+// each coordinate is computed, and the operands are searched for it.
 func (f *Facts) Determined(loops []string) (vars []string, walked bool) {
 	v := loops[len(loops)-1]
 	c, natural := f.Component(v)
@@ -41,9 +42,9 @@ func (f *Facts) Determined(loops []string) (vars []string, walked bool) {
 }
 
 // LoweredVar returns the name that the lowered code uses for the coordinates of the loop over v.
-// Usually this is v. The exception is a variable v that a schedule derived, if the derived loops
-// run in natural order and v is the innermost of their variables. The name is then the innermost
-// variable of the statement that these loops visit.
+// Usually the name is v. It is another variable if v is the innermost of the variables that the
+// schedule derived together, and their loops run in natural order. The name is then the innermost
+// of the original variables that these loops visit.
 func (f *Facts) LoweredVar(v string) string {
 	if c, natural := f.Component(v); c != nil && natural && v == c.Leaves[len(c.Leaves)-1] {
 		return c.Roots[len(c.Roots)-1]
@@ -52,8 +53,9 @@ func (f *Facts) LoweredVar(v string) string {
 }
 
 // MaxTrips returns the largest number of iterations that a loop over v, a variable of the
-// statement, can have. This is the size of v. If the schedule splits v, the outer loops restrict
-// the loop to tiles. The number is then the smallest length of these tiles.
+// statement, can have. Without a schedule, this is the size of v. If the schedule splits v, the
+// innermost loop visits only one tile at a time. The number is then at most the smallest length of
+// these tiles.
 func (f *Facts) MaxTrips(v string) int64 {
 	n := f.Problem.Sizes[v]
 	c, _ := f.Component(v)
@@ -70,8 +72,8 @@ func (f *Facts) MaxTrips(v string) int64 {
 	return n
 }
 
-// MostPositions returns the largest number of positions that v runs over. ok is false if the
-// relations do not bound this number.
+// MostPositions returns the largest number of positions that a loop over v runs over. ok is false
+// if the relations that made v do not bound this number.
 func (f *Facts) MostPositions(v string) (n int64, ok bool) {
 	r := f.Graph.MadeBy(v)
 	if r == nil {

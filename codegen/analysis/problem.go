@@ -94,8 +94,8 @@ type Problem struct {
 	Copies []Copy
 }
 
-// Product is loops over Vars that multiply dense matrices. Why is the reason to call a BLAS for
-// them.
+// Product describes loops that multiply dense matrices. Vars lists the variables of the loops. Why
+// is the reason to call a BLAS for the product.
 type Product struct {
 	Vars []string
 	Why  string

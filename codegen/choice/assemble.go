@@ -45,7 +45,7 @@ var Assemble = &Choice{
 	DecisionKey: func(*analysis.Facts, Order) string { return "" },
 }
 
-// Inserts reports whether an instruction of Assemble asks for two passes.
+// Inserts reports whether o, an instruction of the choice Assemble, asks for two passes.
 func (o Order) Inserts() bool { return strings.HasPrefix(o.Word, "Insert") }
 
 // isAppended reports whether the result is built in order: it has compressed levels and does not

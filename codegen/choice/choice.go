@@ -9,9 +9,10 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Choice is something that lowering leaves open, and that a scheduling command may decide. Each
-// choice has a file of its own and an entry in Choices. Most choices that do not mark loops have a
-// field in Value or Loop, which Follow sets and package lower reads.
+// Choice is a decision that lowering leaves open. A scheduling command can make the decision. Each
+// choice has a file of its own and an entry in Choices. Some choices mark loops. Most other choices
+// have a field in strategy.Value or strategy.Loop. Follow sets this field, and package lower reads
+// it.
 type Choice struct {
 	Name    string // the name of the command
 	Params  []Param
@@ -93,10 +94,10 @@ func (c *Choice) Args() (least, most int) {
 	return least, most
 }
 
-// ApplyCommand reads the arguments of a command of choice c. It returns the instruction, and the
-// body of the statement after the instruction was applied to its loops. p is the problem with the
-// statement, and before has the instructions of the preceding commands. ApplyCommand returns a
-// Fault if an argument is wrong. Any other error says why the instruction cannot be followed.
+// ApplyCommand reads the arguments of a command of choice c and returns the instruction. The second result
+// is the body of the statement after the instruction was applied to its loops. p describes the
+// statement, and before has the instructions of the preceding commands. ApplyCommand returns a Fault if an
+// argument is wrong. Any other error says why the instruction cannot be followed.
 func (c *Choice) ApplyCommand(p *analysis.Problem, before []Order, args []string) (Order, cin.Stmt,
 	error) {
 	f := analysis.New(p)

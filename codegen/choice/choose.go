@@ -36,12 +36,13 @@ type Refusal struct {
 
 func (e *Refusal) Error() string { return e.Why.Error() }
 
-// Follow returns the strategy of a schedule, and the instructions that it follows although no
-// command gave them. The strategy is the plain strategy, changed by orders, the schedule's
-// instructions. The plain strategy follows the instructions that apply to every schedule
-// (Choice.Always). Its workspaces have their default forms, the result has its default capacity,
-// and loops on threads that make the level arrays of the result are divided into chunks by default.
-// An error is a *Refusal.
+// Follow returns the strategy of a schedule. orders has the schedule's instructions. The second
+// result has the instructions that the strategy follows although no command gave them.
+//
+// Follow changes the plain strategy as orders says. The plain strategy follows the instructions
+// that apply to every schedule (Choice.Always). Its workspaces have their default forms, and the
+// result has its default capacity. Loops on threads that make the level arrays of the result are
+// divided into chunks by default. An error is a *Refusal.
 func Follow(p *analysis.Problem, orders []Order) (*strategy.Value, []Chosen, error) {
 	f := analysis.New(p)
 	v, always := plain(f)
@@ -63,8 +64,9 @@ func Follow(p *analysis.Problem, orders []Order) (*strategy.Value, []Chosen, err
 	return v, defaults, nil
 }
 
-// Check returns an error that says why the instruction o cannot be followed after the instructions
-// in before. It returns nil if o can be followed, or if an instruction in before cannot.
+// Check returns an error if the instruction o cannot be followed after the instructions in before.
+// The error is the reason. Check returns nil if an instruction in before cannot be followed,
+// because the caller reports that instruction.
 func Check(p *analysis.Problem, before []Order, o Order) error {
 	if o.Choice.Follow == nil {
 		return nil
@@ -96,8 +98,8 @@ func follow(f *analysis.Facts, v *strategy.Value, o Order) error {
 	return o.Choice.Follow(f, v, o)
 }
 
-// plain returns the part of the default strategy that does not depend on the schedule's
-// instructions. always[k] lists the instructions of choice Choices[k] that this part follows.
+// plain returns the strategy before the instructions of a schedule are applied. always[k] lists the
+// instructions of Choices[k] that v follows with every schedule (Choice.Always).
 func plain(f *analysis.Facts) (v *strategy.Value, always [][]Chosen) {
 	v = &strategy.Value{Stmt: f.Stmt, Loops: map[*cin.Forall]*strategy.Loop{},
 		Tiles:  map[cin.Stmt]int64{},
@@ -117,8 +119,8 @@ func plain(f *analysis.Facts) (v *strategy.Value, always [][]Chosen) {
 	return v, always
 }
 
-// take makes v follow the instructions in list, which are default instructions of choice c. It
-// returns list after setting the choice of each instruction to c.
+// take makes v follow the instructions in list, which are default instructions of choice c. It also
+// sets the choice of each instruction to c, and returns list.
 func take(f *analysis.Facts, v *strategy.Value, c *Choice, list []Chosen) []Chosen {
 	for k := range list {
 		list[k].Order.Choice, list[k].Minor = c, list[k].Minor || c.Minor
@@ -129,9 +131,9 @@ func take(f *analysis.Facts, v *strategy.Value, c *Choice, list []Chosen) []Chos
 	return list
 }
 
-// describe returns the instructions that v follows although no command gave them. made[k] lists
-// these instructions for the choice Choices[k]. If a choice has a function Made, the result of this
-// function is used instead.
+// describe returns the instructions that v follows although no command gave them. made[k] lists the
+// instructions of Choices[k]. If this choice has a function Made, describe uses the result of Made
+// instead of made[k].
 func describe(f *analysis.Facts, v *strategy.Value, made [][]Chosen) (list []Chosen) {
 	for k, c := range Choices {
 		if c.Made != nil {
@@ -145,8 +147,8 @@ func describe(f *analysis.Facts, v *strategy.Value, made [][]Chosen) (list []Cho
 	return list
 }
 
-// SharedSpaces reports for each workspace whether threads may fill it together. They may if it is
-// an array or has marks, and if enough values are added to it.
+// SharedSpaces maps the name of each workspace to whether threads may fill it together. They may if
+// the workspace is an array or has marks, and if enough values are added to it.
 func SharedSpaces(p *analysis.Problem) map[string]bool {
 	f, out := analysis.New(p), map[string]bool{}
 	v, _ := plain(f)

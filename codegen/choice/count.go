@@ -10,8 +10,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Count is the choice to make the size of variable i the constant N in the leaf:
-// bound(i,i,N,MaxExact). The range of i is then [0, N).
+// Count is the choice to compile the size of variable i into the leaf as the constant N. Its
+// command is bound(i,i,N,MaxExact). The range of i is then [0, N).
 var Count = &Choice{
 	Name: "bound",
 	Params: []Param{{Kind: VarParam, Name: "i"}, {Kind: SameVar, Name: "i"},
@@ -49,8 +49,9 @@ const (
 	longest       = 256
 )
 
-// longestTrip returns the largest trip count of the loop over v for which it is worth compiling the
-// count into the code as a constant. sums is true if the statement sums over some variable.
+// longestTrip returns the largest trip count that is worth compiling into the code as a constant,
+// for the loop over v. It returns 0 if no trip count is. sums is true if the statement sums over
+// some variable.
 func longestTrip(f *analysis.Facts, v string, sums bool) int64 {
 	switch {
 	case f.Problem.Target.GPU:
@@ -64,9 +65,9 @@ func longestTrip(f *analysis.Facts, v string, sums bool) int64 {
 }
 
 // defaultCounts returns the instructions that make the sizes of some variables constants in the
-// leaf. Only variables in Exact are considered. Their loops must be short and must read consecutive
-// memory: the variable indexes only dense levels, and at least one of them is the last level of its
-// tensor.
+// leaf. It considers the variables in Exact. Their loops must be short and must read consecutive
+// memory. This means that all levels with the variable are dense, and at least one of these levels
+// is the last level of its tensor.
 func defaultCounts(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
 	summed := false
 	cin.Accesses(f.Stmt, func(a *cin.Access) {

@@ -123,18 +123,21 @@ const (
 	lastLevelCaches = 16
 )
 
-// segmentAhead is the prefetch distance, in entries, for rows of a sparse matrix that coordinates
-// of another operand select, as in a product of two sparse matrices. The distance is small for two
-// reasons: the code must read where a row starts before it can prefetch the row, and it cannot
-// predict the length of the row.
+// segmentAhead is the prefetch distance, in entries, for rows of a sparse matrix that another
+// operand's coordinates select. An example is a product of two sparse matrices. The distance is
+// small for two reasons: the code must read where a row starts before it can prefetch the row, and
+// it cannot predict the length of the row.
 const segmentAhead = 4
 
 // A loop over coordinates may read rows from first to last. These rows are prefetched into the
-// second-level cache, walkedAhead rows before their use, on three conditions. First, the array is
-// mostly outside a core's caches. Second, inner loops over entries prefetch other rows. Because of
-// these accesses, the processor does not notice that the outer rows are consecutive, and does not
-// prefetch them itself. Third, each row is read for at most shortSegment entries on average. The
-// nearest cache is not used, because there the outer rows would displace the rows of the inner
+// second-level cache, walkedAhead rows before their use, if three conditions hold:
+//
+//   - Most of the array is outside a core's caches.
+//   - Inner loops over entries prefetch other rows. Because of these accesses, the processor does
+//     not notice that the outer rows are consecutive, and does not prefetch them itself.
+//   - Each row is read for at most shortSegment entries on average.
+//
+// The nearest cache is not used, because there the outer rows would displace the rows of the inner
 // loops.
 const (
 	walkedAhead  = 16
@@ -154,15 +157,16 @@ const prefetchLines = 8
 // of the map must have this many extra elements.
 const MapAhead = forms.FarAhead
 
-// lines returns how many cache lines of a row of n values of type t are fetched ahead.
+// lines returns the number of cache lines that are prefetched for a row of n values of type t. It
+// is at most prefetchLines.
 func lines(n int64, t tensor.Type) int64 {
 	line := strategy.CacheLine / t.Size()
 	return (min(n, prefetchLines*line) + line - 1) / line
 }
 
-// mappedFetch returns how the blocks of values of a Mapped result are prefetched. Blocks that are
-// shorter than a cache line are not prefetched. They are far from one another in memory, so most of
-// each prefetched line would be unused.
+// mappedFetch returns how the blocks of values of a Mapped result are prefetched. It returns the
+// zero value if a block is shorter than a cache line, or if the result is not Mapped. Short blocks
+// are far from one another in memory, so most of each prefetched line would be unused.
 func mappedFetch(f *analysis.Facts) (p strategy.Prefetch) {
 	n := int64(1)
 	for _, v := range f.Vars[f.LastCompressed+1:] {
@@ -179,9 +183,9 @@ func mappedFetch(f *analysis.Facts) (p strategy.Prefetch) {
 }
 
 // eachSelectedRow calls fn for each access whose last two levels are dense and have different
-// variables: for operands, and for a result without sparse levels. A row consists of the values
-// along the last level. v is the variable of the level above, which selects a row. row is the
-// number of values in a row, and bytes is the size of all rows along v together.
+// variables. It considers the operands, and a result without sparse levels. A row consists of the
+// values along the last level. v is the variable of the level above, which selects a row. row is
+// the number of values in a row. bytes is the size of the rows of all coordinates of v together.
 func eachSelectedRow(f *analysis.Facts,
 	fn func(a *cin.Access, t *analysis.Tensor, v string, row int64, bytes float64)) {
 	list := f.Operands(f.Stmt)
@@ -199,11 +203,15 @@ func eachSelectedRow(f *analysis.Facts,
 	}
 }
 
-// farRows returns the instructions to prefetch rows: rows of operands that do not stay in the
-// caches, rows of a result that are added to out of order, rows that are read in order around other
-// prefetched rows (rowsBetween), and rows of sparse matrices that another operand selects. A row of
-// the first two kinds is not prefetched if a coordinate of the outermost of several levels selects
-// it, because such rows are read in order and rarely.
+// farRows returns the instructions to prefetch rows of four kinds:
+//
+//   - rows of operands that do not stay in the caches
+//   - rows of a result that are added to out of order
+//   - rows that are read in order, while inner loops read other prefetched rows (rowsBetween)
+//   - rows of sparse matrices that another operand selects
+//
+// A row of the first two kinds is not prefetched if a coordinate of the outermost of several levels
+// selects it, because such rows are read in order and rarely.
 func farRows(f *analysis.Facts) (out []Chosen) {
 	values, farWhy := f.Problem.Target.Forms.Of(forms.FarRows)
 	lastLevel, lastLevelWhy := f.Problem.Target.Forms.Of(forms.LastLevelRows)
@@ -273,8 +281,8 @@ func rowsBetween(f *analysis.Facts, others []Chosen) (out []Chosen) {
 	return out
 }
 
-// enclosesPrefetch reports whether the loop over v is outermost and contains a loop in which one of
-// the instructions in fetched prefetches.
+// enclosesPrefetch reports whether the loop over v is outermost and contains a prefetch. fetched
+// has the instructions for prefetches, which name the loops that prefetch.
 func enclosesPrefetch(f *analysis.Facts, v string, fetched []Chosen) (found bool) {
 	cin.Paths(f.Stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		found = found || len(path) > 0 && path[0].Var == v &&
@@ -285,9 +293,10 @@ func enclosesPrefetch(f *analysis.Facts, v string, fetched []Chosen) (found bool
 	return found
 }
 
-// perCoordinate returns the average number of entries for each coordinate of v in an operand that
-// is not dense. Its outermost level must store every coordinate of v. If several operands qualify,
-// the operand with the most entries counts. If none does, the result is 0.
+// perCoordinate returns the average number of entries for each coordinate of v in an operand. The
+// operand must not be dense, and its outermost level must store every coordinate of v. If several
+// operands qualify, the operand with the most entries counts. If no operand qualifies,
+// perCoordinate returns 0.
 func perCoordinate(f *analysis.Facts, v string) (n float64) {
 	for _, x := range f.Operands(f.Stmt) {
 		if t := x.Tensor; !t.Format.AllDense() && t.Kind(0).CanLocate() && x.Vars[0] == v && t.NNZ > 0 {
@@ -297,9 +306,9 @@ func perCoordinate(f *analysis.Facts, v string) (n float64) {
 	return n
 }
 
-// eachSelectedMatrix calls fn for each sparse matrix a whose rows another operand may select.
-// Variable v indexes the rows of a. The other operand has v at a level that can't locate
-// coordinates, so the entries of that level select rows of a. bytes is the size of a's entries.
+// eachSelectedMatrix calls fn for each sparse matrix a whose rows another operand may select. v is
+// the variable of the rows of a. The other operand stores the coordinates of v in a sparse level,
+// so the entries of that level select rows of a. bytes is the size of a's entries.
 func eachSelectedMatrix(f *analysis.Facts, fn func(a *cin.Access, v string, bytes float64)) {
 	picked, list := map[string]bool{}, f.Operands(f.Stmt)
 	for _, x := range list {
@@ -315,8 +324,9 @@ func eachSelectedMatrix(f *analysis.Facts, fn func(a *cin.Access, v string, byte
 	}
 }
 
-// eachStream calls fn for the only sparse operand, if the coordinates of its last level do nothing
-// but select values to sum. v is the variable of that level. eachStream does not call fn on a GPU.
+// eachStream calls fn for the only sparse operand, if there is just one and its entries are summed
+// along its last level. v is the variable of that level. Another access must have v, so that the
+// coordinates of the level select values. eachStream does not call fn on a GPU.
 func eachStream(f *analysis.Facts, fn func(a *cin.Access, t *analysis.Tensor, v string)) {
 	list := slices.DeleteFunc(f.Operands(f.Stmt),
 		func(x *analysis.Operand) bool { return x.Tensor.Format.AllDense() })
@@ -344,9 +354,9 @@ func eachStream(f *analysis.Facts, fn func(a *cin.Access, t *analysis.Tensor, v 
 // vector elements that the entries select are prefetched a quarter of that distance before their
 // use. Four conditions must hold:
 //
-//   - This was measured to make the processor faster (forms.Streams). A processor that predicts a
-//     loop's reads stops at the end of each page, and sees only a few of the loop's gathers at a
-//     time.
+//   - Prefetching entries was measured to be faster on this processor (forms.Streams). A processor
+//     that predicts a loop's reads stops at the end of each page, and sees only a few of the loop's
+//     gathers at a time.
 //   - The loop over the entries does not gather values in vector lanes.
 //   - Segments have at least streamedSegment entries on average.
 //   - The entries occupy at least streamedCaches times Target.FarBytes. Fewer entries may be in a
@@ -393,10 +403,10 @@ func isScattered(f *analysis.Facts, v string) (found bool) {
 	return found
 }
 
-// positions returns the number of positions divided by the number of stored values, for the sparse
-// level with variable v. The ratio is never above 1. If several operands have such a level, the
+// positions returns a ratio for the sparse level with variable v: the number of its positions
+// divided by the number of stored values, but at most 1. If several operands have such a level, the
 // operand with the most entries counts. positions returns 1 if the ratio is unknown. It returns 0
-// if the level is the outermost of several, or if v has no sparse level.
+// if the level is the outermost of several, or if no sparse level has v.
 func positions(f *analysis.Facts, v string) (n float64) {
 	most := int64(-2)
 	for _, x := range f.Operands(f.Stmt) {

@@ -53,8 +53,10 @@ func followFlatten(f *analysis.Facts, v *strategy.Value, o Order) error {
 // isPositionLoop reports whether one loop over positions can replace the nest l. The result must
 // share the pattern of an operand. The nest must loop over the levels of this operand, down to the
 // result's last compressed level. Nothing else may read the coordinates of the levels above that
-// last level. The advantage is that short fibers have no loops of their own, and that chunks for
-// threads can begin at any position instead of only at rows.
+// level.
+//
+// One loop over positions has two advantages. Short fibers have no loops of their own, and a chunk
+// for a thread can begin at any position instead of only at a row.
 func isPositionLoop(f *analysis.Facts, l *cin.Forall) bool {
 	if !f.SharesLevels() || f.LastCompressed == 0 {
 		return false

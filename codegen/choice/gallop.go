@@ -41,9 +41,9 @@ const (
 	gallop    = "Gallop"
 )
 
-// searches returns an error if a loop cannot search for the coordinates that operands have in
-// common. It checks the loops that the instruction o of Gallop has marked. A loop cannot search if
-// it visits coordinates that not all operands have, or if it computes its coordinates. A loop over
+// searches checks the loops that the instruction o of Gallop has marked. It returns an error if a
+// loop cannot search for the coordinates that operands have in common. A loop cannot search if it
+// visits coordinates that not all operands have, or if it computes its coordinates. A loop over
 // several operands also cannot search if a level is padded or has repeated coordinates.
 func searches(f *analysis.Facts, o Order) (err error) {
 	if o.Word != gallop {
@@ -88,8 +88,8 @@ func canSearch(f *analysis.Facts, l *cin.Forall) error {
 }
 
 // inside returns the merge lattice of a loop over v, a variable of the statement, with the given
-// body. The list loops has the loops around this loop. further has more variables of the statement
-// whose loops are around it.
+// body. loops has the loops around this loop. further lists more variables of the statement that
+// have loops around it.
 func inside(f *analysis.Facts, v string, body cin.Stmt, loops []*cin.Forall,
 	further []string) *lattice.Lattice {
 	bound := slices.Clone(further)
@@ -101,8 +101,8 @@ func inside(f *analysis.Facts, v string, body cin.Stmt, loops []*cin.Forall,
 }
 
 // inOrderAlong returns an error if a loop cannot search a level for a coordinate, because the level
-// is padded or has repeated coordinates. It checks the level over v of the access with the given
-// key.
+// is padded or has repeated coordinates. key is the key of an access, and v is the variable of the
+// level.
 func inOrderAlong(f *analysis.Facts, key, v string) (err error) {
 	for _, x := range f.Operands(f.Body) {
 		for l, u := range x.Vars {

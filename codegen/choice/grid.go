@@ -9,10 +9,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// counts returns an error if the loop has another race strategy than NoRaces or IgnoreRaces, or if
-// it or a loop around it is not over the result's outermost variable. It is called for a loop on a
-// GPU unit that writes a result in two passes: the rows of the result are first counted and then
-// written.
+// counts checks a loop on a GPU unit that writes a result in two passes. The first pass counts the
+// entries of each row of the result, and the second pass writes them. counts returns an error if
+// the loop has another race strategy than NoRaces or IgnoreRaces. It also returns an error if the
+// loop, or a loop around it, is not over the result's outermost variable.
 func (u onUnit) counts(target *cin.Access) error {
 	f, form, first := u.facts, u.facts.Result.Format, u.facts.Vars[0]
 	other := func(l *cin.Forall) bool {
@@ -33,11 +33,13 @@ func (u onUnit) counts(target *cin.Access) error {
 
 // CheckGrid checks the loops of a statement against the rules of a GPU. It is called after all
 // commands, so that commands may name the units in any order. orders has the instructions of the
-// commands. The error is the reason why the loop l breaks a rule. If l is nil, a loop is missing.
+// commands. If a loop breaks a rule, CheckGrid returns this loop and the reason. If a loop is
+// missing, it returns a nil loop and the reason.
 //
-// A loop around a loop on blocks would launch a grid in each iteration. A nest without a loop on
-// blocks would run on a single thread. The loops around the loops that a library runs are on the
-// host. They must not be on units of a GPU, and are not checked otherwise.
+// There are two rules about blocks. A loop around a loop on blocks is wrong, because it would
+// launch a grid in each iteration. A nest without a loop on blocks is wrong, because it would run
+// on a single thread. The loops around the loops that a library runs are on the host. They must not
+// be on units of a GPU, and are not checked otherwise.
 func CheckGrid(p *analysis.Problem, orders []Order) (l *cin.Forall, err error) {
 	f := analysis.New(p)
 	if l, why := cin.MisplacedUnit(f.Body); l != nil {
@@ -93,9 +95,9 @@ func blocksOutermost(loops []*cin.Forall, a *cin.Assign) (l *cin.Forall, err err
 	return nil, nil
 }
 
-// decidesRaces reports whether s contains a loop on a unit of a GPU whose command says how
-// concurrent additions to the result are made. If so, a loop around s may have IgnoreRaces, because
-// the inner loop decides.
+// decidesRaces reports whether s contains a loop on a GPU unit that writes to the result with a
+// race strategy that makes concurrent additions safe (cin.SettlesRaces). If so, a loop around s may
+// have IgnoreRaces, because the inner loop decides.
 func decidesRaces(f *analysis.Facts, s cin.Stmt) (found bool) {
 	cin.Walk(s, func(t cin.Stmt) {
 		l, ok := t.(*cin.Forall)
@@ -104,9 +106,9 @@ func decidesRaces(f *analysis.Facts, s cin.Stmt) (found bool) {
 	return found
 }
 
-// ofLibrary returns the number of loops around an assignment that a library runs. These are the
-// innermost loops. loops has all loops around the assignment, and orders has the instructions,
-// which may name the library. If no instruction does, ofLibrary returns 0.
+// ofLibrary returns the number of innermost loops that a library runs, or 0 if it runs none. loops
+// has all loops around an assignment, outermost first. orders has the instructions. An instruction
+// of Substitute names the variables of the library's loops.
 func ofLibrary(orders []Order, loops []*cin.Forall) int {
 	for _, o := range orders {
 		list := o.Vars()

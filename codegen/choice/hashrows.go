@@ -12,8 +12,8 @@ import (
 // key is inserted.
 const maxHashRow = 1 << 16
 
-// hashTable returns the form of a hash table for workspace t, which producer fills. If rowVars
-// allows it, each key has a row of values along the last variables of t.
+// hashTable returns the form of workspace t as a hash table. producer is the statement that fills
+// t. If rowVars allows it, each key of the table has a row of values along the last variables of t.
 func hashTable(f *analysis.Facts, producer cin.Stmt, t *cin.Access) strategy.Form {
 	form := strategy.Form{Kind: strategy.HashTable, Dense: rowVars(f, producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]
@@ -22,8 +22,9 @@ func hashTable(f *analysis.Facts, producer cin.Stmt, t *cin.Access) strategy.For
 	return form
 }
 
-// keysOf returns the name of the only sparse operand, if KeysFrom finds that its entries give the
-// keys of a hash table, and if most of these keys are expected to differ. Otherwise it returns "".
+// keysOf returns the name of the operand whose entries give the keys of a hash table (see
+// KeysFrom). It returns "" if there is none, or if fewer than half of the keys are expected to
+// differ (see mostlyApart).
 func keysOf(f *analysis.Facts, producer cin.Stmt, t *cin.Access, keys []string) string {
 	if of := f.KeysFrom(producer, t, keys); of != nil && mostlyApart(f, of, keys) {
 		return of.Name
@@ -31,18 +32,24 @@ func keysOf(f *analysis.Facts, producer cin.Stmt, t *cin.Access, keys []string) 
 	return ""
 }
 
-// mostlyApart reports whether most keys that the entries of operand produce are expected to differ.
-// Each entry produces one key, which consists of coordinates of the variables in keys.
+// mostlyApart reports whether most keys of a workspace are expected to differ. Each entry of
+// operand produces one key. A key consists of coordinates of the variables in keys.
 func mostlyApart(f *analysis.Facts, operand *cin.Access, keys []string) bool {
 	n := float64(f.Tensor(operand.Name).NNZ)
 	return n >= 0 && 2*expected(n, f.Places(keys)) >= n
 }
 
-// rowVars returns how many of t's last variables can be the variables of a row, if workspace t
-// stores a row of values for each key. It returns the largest n that meets three conditions. For
-// each coordinate of the other variables, t is filled along the last n variables everywhere or
-// nowhere. t is filled by innermost loops over only these variables. A row has at most maxHashRow
-// places. rowVars returns 0 if threads fill t, because threads pass on single values and not rows.
+// rowVars returns the number of variables of a row, if workspace t stores a row of values for each
+// key. These variables are the last variables of t. rowVars returns the largest n that meets three
+// conditions:
+//
+//   - For each coordinate of the other variables, t is filled along the last n variables everywhere
+//     or nowhere.
+//   - Innermost loops over only the last n variables fill t.
+//   - A row has at most maxHashRow places.
+//
+// rowVars returns 0 if no n does, or if threads fill t, because threads pass on single values and
+// not rows.
 func rowVars(f *analysis.Facts, producer cin.Stmt, t *cin.Access) int {
 	if cin.Threaded(producer) {
 		return 0
@@ -60,8 +67,8 @@ func rowVars(f *analysis.Facts, producer cin.Stmt, t *cin.Access) int {
 	return 0
 }
 
-// rowLoops reports whether everything that adds to workspace t is inside loops over the whole range
-// of its last n variables, and whether these loops contain nothing else.
+// rowLoops reports whether each assignment to workspace t is inside serial loops over the last n
+// variables of t. The loops must run over the whole ranges, and must contain nothing else.
 func rowLoops(f *analysis.Facts, producer cin.Stmt, t *cin.Access, n int) bool {
 	ok := true
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {

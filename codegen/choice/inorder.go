@@ -66,10 +66,9 @@ func defaultSpaces(f *analysis.Facts) {
 	})
 }
 
-// piecesInOrder reports whether each thread adds its values to workspace t in the order of their
-// coordinates. It considers the parallel loops in producer. ok is true if there is a parallel loop
-// and each parallel loop keeps the order. once is true if each of these loops adds only once to
-// each coordinate.
+// piecesInOrder considers the parallel loops in producer that add to workspace t. ok is true if
+// there is such a loop, and if in each of them a thread adds its values in the order of their
+// coordinates. once is true if each of these loops adds only once to each coordinate.
 func piecesInOrder(f *analysis.Facts, producer cin.Stmt, t *cin.Access) (ok, once bool) {
 	n := 0
 	ok, once = true, true
@@ -84,9 +83,11 @@ func piecesInOrder(f *analysis.Facts, producer cin.Stmt, t *cin.Access) (ok, onc
 }
 
 // inOrder reports two facts. ok is true if s adds to its target in the lexicographic order of the
-// target's variables. For ok, the outermost loops of s must determine these variables one after
-// another in this order, and no loop of s may run on threads. once is true if these loops contain
-// only an assignment, so that s adds only once to each coordinate.
+// target's variables. once is true if s also adds only once to each coordinate.
+//
+// For ok, no loop of s may run on threads. The outermost loops of s must determine the target's
+// variables one after another, in their order. For once, these loops must contain only an
+// assignment.
 func inOrder(f *analysis.Facts, s cin.Stmt) (ok, once bool) {
 	left := cin.Target(s).Vars
 	if cin.Threaded(s) {
@@ -182,9 +183,9 @@ func uniformAlong(f *analysis.Facts, s cin.Stmt, t *cin.Access, mode int) bool {
 }
 
 // uniformIn reports whether each assignment in s to the temporary called name is uniform along a
-// variable: the assigned expression has a value at all coordinates of the variable or at none. The
-// variable may differ between the assignments; the function variable returns it for an assignment.
-// producers has the temporaries that the statement computes, with the loops around each.
+// variable. An assignment is uniform if its expression has a value at all coordinates of the
+// variable or at none. The function variable returns the variable for an assignment. producers has
+// the temporaries that the statement computes, with the loops around each.
 func uniformIn(f *analysis.Facts, s cin.Stmt, name string, producers map[string]produced,
 	variable func(*cin.Assign) string) bool {
 	ok := true

@@ -14,10 +14,9 @@ import (
 // each value of the row. Every value is summed in the same order, so only the width of the tile
 // must be chosen.
 
-// Jam (unroll and jam) is the choice of jam(k,N), which changes the loop over k so that it runs N
-// iterations together. The N iterations are moved into the loops that sum, which are inside the
-// loop over k. k is the result's last variable, and its level is dense. N = 1 leaves the loops
-// unchanged.
+// Jam is the choice of unroll and jam: jam(k,N). The loop over k then runs N iterations together.
+// The N iterations are moved into the loops that sum, which are inside the loop over k. k is the
+// result's last variable, and its level is dense. If N is 1, the loops do not change.
 var Jam = &Choice{
 	Name:        "jam",
 	Params:      []Param{{Kind: IndexParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},

@@ -49,9 +49,9 @@ func Modes(args []string) (modes []int, err error) {
 	return modes, nil
 }
 
-// checkMode returns an error if argument k of a layout command is wrong. The argument, text, must
-// be a mode's number below n, the number of modes that the command lists. This mode must not be in
-// earlier, the modes that the preceding arguments named, separated by commas.
+// checkMode returns an error if argument k of a layout command is wrong. text is the argument. It
+// must be the number of a mode, less than n, which is the number of modes that the command lists.
+// earlier has the preceding arguments, separated by commas. They must not name the same mode.
 func checkMode(k int, text string, n int, earlier string) error {
 	m, err := strconv.Atoi(text)
 	given := slices.ContainsFunc(strings.Split(earlier, ","), func(t string) bool {

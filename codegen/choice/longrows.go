@@ -8,10 +8,10 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// LongRows is the choice that threads can share the work of rows with more than N entries of
-// operand T. A schedule writes it as longrows(i,T,N). The loop over i is outermost and divided into
-// chunks of equal work. Without this choice, a single thread computes such a row. If the values of
-// a row are terms of one sum, the number of parts of the row does not depend on the number of
+// LongRows is the choice that several threads share the work of a long row: longrows(i,T,N). A row
+// is long if operand T has more than N entries in it. The loop over i is outermost and divided into
+// chunks of equal work. Without this choice, a single thread computes each row. If the values of a
+// row are terms of one sum, the number of parts of the row does not depend on the number of
 // threads.
 var LongRows = &Choice{
 	Name: "longrows",
@@ -84,9 +84,9 @@ func defaultLongRows(f *analysis.Facts, v *strategy.Value) []Chosen {
 // number for which cutting is worthwhile.
 type worth func(key string, least, entries int64) bool
 
-// longRows returns how l, a parallel loop that is divided as c says, handles long rows. A row is
-// long if it has more than n entries. pays reports whether it is worthwhile to handle the long rows
-// of an operand separately.
+// longRows returns how the parallel loop l handles long rows. c says how l is divided among
+// threads. A row is long if it has more than n entries. pays reports whether it is worthwhile to
+// handle the long rows of an operand separately.
 func longRows(f *analysis.Facts, l *cin.Forall, c cin.Cut, n int64, pays worth) strategy.Long {
 	switch {
 	case analysis.IsSum(l):
@@ -104,8 +104,8 @@ func longRows(f *analysis.Facts, l *cin.Forall, c cin.Cut, n int64, pays worth) 
 	return strategy.Long{}
 }
 
-// entriesOf returns a phrase that says how many entries the operand of the access with the given
-// key has. It is used in the reasons of a plan.
+// entriesOf returns a phrase with the number of entries of an operand, for the reasons in a plan.
+// key is the key of the operand's access.
 func entriesOf(f *analysis.Facts, key string) string {
 	if n := f.TensorOf(key).NNZ; n >= 0 {
 		return fmt.Sprintf("%s has %d entries", key, n)
@@ -113,10 +113,10 @@ func entriesOf(f *analysis.Facts, key string) string {
 	return fmt.Sprintf("it is not known how many entries %s has", key)
 }
 
-// separateRows returns how the loop l can leave out long rows, which then run one by one on all
-// threads. The body of l must sum the segment of a sparse level into a scalar or into a row of a
-// dense result, or write to the positions of a pattern that the result shares. Otherwise, or if
-// pays reports that this is not worthwhile, separateRows returns the zero value.
+// separateRows returns how the loop l can leave out long rows. The long rows then run one by one,
+// each on all threads. The body of l must sum the segment of a sparse level into a scalar or into a
+// row of a dense result, or write to the positions of a pattern that the result shares. If the body
+// does neither, or if pays returns false, separateRows returns the zero value.
 func separateRows(f *analysis.Facts, l *cin.Forall, n int64, pays worth) strategy.Long {
 	d, _ := drivers(f, l)
 	if d == nil || !pays(d.Key, n, d.Tensor.NNZ) {
@@ -133,11 +133,11 @@ func separateRows(f *analysis.Facts, l *cin.Forall, n int64, pays worth) strateg
 // longRowParts is the number of partial results of one row.
 const longRowParts = 16
 
-// rowParts returns how a long row of l is divided among the threads. If a sum runs along the row,
-// each part has a partial sum, and the number of parts does not depend on the threads. The row is
-// not divided if l is not over the result's outermost variable and partial results are not
-// worthwhile. If the result shares the pattern of an operand, no sum runs along the row, so the row
-// may be divided into any number of chunks.
+// rowParts returns how a long row of loop l is divided among the threads. If the result shares the
+// pattern of an operand, no sum runs along the row, so it may be divided into any number of chunks.
+// Otherwise each part has a partial sum, and the number of parts does not depend on the threads. A
+// row that is not summed into a scalar may stay whole: it is not divided if l is not over the
+// result's outermost variable and partial results are not worthwhile.
 func rowParts(f *analysis.Facts, l *cin.Forall) cin.Cut {
 	switch _, scalar := l.Body.(*cin.Where); {
 	case f.IsSparse():
@@ -153,8 +153,8 @@ func rowParts(f *analysis.Facts, l *cin.Forall) cin.Cut {
 	return cin.Cut{}
 }
 
-// alongRow returns the loop inside l that runs along a row, if all threads can share this loop for
-// long rows. Otherwise it returns nil.
+// alongRow returns the loop inside l that runs along a row, if all threads can share this loop to
+// compute a long row. Otherwise it returns nil.
 func alongRow(f *analysis.Facts, l *cin.Forall) *cin.Forall {
 	switch s := l.Body.(type) {
 	case *cin.Where:
@@ -170,19 +170,19 @@ func alongRow(f *analysis.Facts, l *cin.Forall) *cin.Forall {
 	return nil
 }
 
-// manyTerms decides when long rows of products are computed separately: if the operand has at least
-// manyTerms * Target.LongRow entries. With fewer entries the additional code is not worth
-// compiling.
+// manyTerms decides whether long rows of products are computed separately. The operand with these
+// rows must have at least manyTerms * Target.LongRow entries. With fewer entries, the additional
+// code is not worth compiling.
 const manyTerms = 32
 
 // bandsMost is the largest number of bands in a row if the row's size is known.
 const bandsMost = 64
 
-// precomputedRows returns how the long rows are computed before loop l, one row after another, with
-// all threads working on each row. The loop must sum each row in a workspace. Otherwise
-// precomputedRows returns the zero value. A row is long if an operand has many entries in it,
-// because each entry adds terms to the row. If several operands have such rows, the operand with
-// the most entries decides.
+// precomputedRows returns how long rows are computed before loop l runs. They are computed one
+// after another, and all threads work on each row. The loop must sum each row in a workspace. If it
+// does not, precomputedRows returns the zero value. A row is long if an operand has many entries in
+// it, because each entry adds terms to the row. If several operands have such rows, the operand
+// with the most entries decides.
 func precomputedRows(f *analysis.Facts, l *cin.Forall, n int64, pays worth) strategy.Long {
 	s, ok := l.Body.(*cin.Where)
 	if !ok || !f.Result.Kind(0).CanLocate() {
@@ -218,10 +218,10 @@ func precomputedRows(f *analysis.Facts, l *cin.Forall, n int64, pays worth) stra
 		Stretch: powerOfTwo(float64(n) / 4 / each)}
 }
 
-// cutInside says how chunks of loop l can begin and end inside long rows, which are rows with more
-// than n entries. It returns the zero value if chunks cannot be cut inside rows, for example if an
-// operand whose entries are counted as work has no entries along the row. It also returns the zero
-// value if pays reports that such chunks are not worthwhile.
+// cutInside returns how chunks of loop l can begin and end inside long rows. A row is long if it
+// has more than n entries. Each operand whose entries are counted as work must have entries along
+// the row. If the loop does not allow such chunks, or if pays returns false, cutInside returns the
+// zero value.
 func cutInside(f *analysis.Facts, l *cin.Forall, n int64, pays worth) strategy.Long {
 	d, others := drivers(f, l)
 	inner, ok := l.Body.(*cin.Forall)

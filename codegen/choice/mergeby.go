@@ -23,9 +23,8 @@ const (
 //
 //	Predicated  computes a sum of floats over a union without branches: it evaluates all terms, and
 //	            predicates choose the terms that are added
-//	Windows     is for a result that is appended to: it divides the range into windows, and in each
-//	            window it collects the coordinates of all operands and sorts them; merge loops for
-//	            other results are Predicated
+//	Windows     divides the range into windows, and in each window collects the coordinates of all
+//	            operands and sorts them; loops for results that are not appended to are Predicated
 //	OneBody     uses one loop body for all cases of present and absent operands
 //
 // The other two words of the command mergeby, TwoFinger and Gallop, belong to the choice Gallop.
@@ -83,10 +82,10 @@ func floatSums(f *analysis.Facts, fn func(v string, s *cin.Assign)) {
 }
 
 // defaultMerges returns the instructions for loops whose bodies are sums of floats. They matter in
-// merge loops where each term depends on one operand. Which terms are present depends on the data,
-// so a branch would often be mispredicted. Therefore all terms are computed, and an absent term is
-// replaced by a number that does not change a sum. windowed may choose windows for loops over long
-// segments.
+// merge loops where each term depends on one operand. All terms are computed, and an absent term is
+// replaced by a number that does not change a sum. The reason is that the data determine which
+// terms are present, so a branch would often be mispredicted. windowed may choose windows for loops
+// over long segments.
 func defaultMerges(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
 	how := map[string]Chosen{}
 	floatSums(f, func(v string, s *cin.Assign) {

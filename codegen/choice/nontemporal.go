@@ -9,8 +9,8 @@ import (
 )
 
 // Nontemporal is the choice to store values of the result past the caches: nontemporal(T). It
-// applies to loops in vector lanes that write each value once. In a Mapped result it applies to
-// rows that are summed in tiles, when they are first written.
+// applies to loops in vector lanes that write each value once. In a Mapped result, it applies to
+// rows that are summed in tiles, but only when they are first written.
 var Nontemporal = &Choice{
 	Name:    "nontemporal",
 	Params:  []Param{{Kind: ResultParam, Name: "T"}},
@@ -32,10 +32,10 @@ var Nontemporal = &Choice{
 // be in lines that the row shares with its neighbours.
 const leastLines = 8
 
-// defaultNontemporal returns the instruction to store values of the result past the caches. The
-// values must occupy more than the caches hold. A normal store to a line that
-// is in no cache first reads the line, although all of it is overwritten, and evicts something that
-// may be read again.
+// defaultNontemporal returns the instruction to store values of the result past the caches, if the
+// values occupy more than the caches hold. A normal store to a line that is in no cache has two
+// costs. It first reads the line, although the whole line is overwritten. It also evicts another
+// line, which may be read again.
 func defaultNontemporal(f *analysis.Facts, v *strategy.Value) []Chosen {
 	n := resultValues(f)
 	bytes := n * float64(f.Result.Type.Size())

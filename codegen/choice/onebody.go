@@ -12,11 +12,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// maxBodies is the largest number of innermost bodies of a loop that has a separate body for each
-// case. A case is a set of operands that are present at a coordinate of a loop that merges several
-// operands. The body for a case leaves out the absent operands. In nested merge loops the numbers
-// of cases multiply. A loop that would have more than maxBodies innermost bodies has one body for
-// all cases instead, which tests for each operand whether it is present.
+// maxBodies limits the number of innermost bodies of a loop that merges several operands. Such a
+// loop can have a separate body for each case. A case is a set of operands that are present at a
+// coordinate, and its body leaves out the absent operands. In nested merge loops, the numbers of
+// cases multiply. A loop that would have more than maxBodies innermost bodies has a single body for
+// all cases, which tests for each operand whether it is present.
 const maxBodies = 32
 
 // oneBodies returns the instructions for the loops that have one body for all cases.
@@ -56,8 +56,8 @@ func (in scope) at(vars ...string) scope {
 	return in
 }
 
-// reading returns the scope for the consumer of workspace t. It is a copy of outer, and statements
-// may also read t in the copy.
+// reading returns the scope for the consumer of workspace t. It is a copy of outer in which t can
+// be read too. The copy describes t as a tensor, with levels that depend on the form of t.
 func reading(f *analysis.Facts, t *cin.Access, outer scope) scope {
 	outer.spaces = maps.Clone(outer.spaces)
 	if outer.spaces == nil {
@@ -101,7 +101,7 @@ func loopLattice(f *analysis.Facts, v string, body cin.Stmt, in scope) *lattice.
 	})
 }
 
-// eachMerge calls fn for each loop in s that merges several operands, with the loop's variable.
+// eachMerge calls fn for each loop in s that merges several operands. v is the loop's variable.
 // bodies is the number of innermost bodies that the loop has if each case has its own body. The
 // count stops at maxBodies+1.
 func eachMerge(f *analysis.Facts, s cin.Stmt, in scope, fn func(v string, bodies int)) {

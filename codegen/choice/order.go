@@ -84,7 +84,7 @@ func (c *Choice) words() (n int) {
 	return n
 }
 
-// text returns the argument of o for the parameter, or "" if o does not have it. word is the
+// text returns the argument that o has for parameter p, or "" if o has none. word is the
 // parameter's part of o.Word.
 func (p Param) text(o Order, word string) string {
 	number := func(n int64) string {
@@ -152,8 +152,8 @@ func Number(k int, text string, least int64) (int64, error) {
 	return n, nil
 }
 
-// HasLoop returns nil if s has a loop over the variable v, which argument k of a command names, and
-// no relation in g replaced v. Otherwise it returns an error for this argument.
+// HasLoop checks argument k of a command, which names the variable v. It returns an error if s has
+// no loop over v, or if a relation in g replaced v.
 func HasLoop(k int, v string, s cin.Stmt, g *provenance.Graph) error {
 	if r := g.ReplacedBy(v); r != nil {
 		return refused(k, "%s no longer exists: it was replaced by %s", v, r)
@@ -251,8 +251,8 @@ func (o Order) of(v string) Order {
 // Vars returns the variables that Name lists.
 func (o Order) Vars() []string { return strings.Split(o.Name, ",") }
 
-// Ref names loops over Var: the Nth loop in the order of the text, counted from 1, or all loops
-// that the context allows if N is 0.
+// Ref names loops over the variable Var. If N is 0, it names all loops that the context allows.
+// Otherwise it names the Nth loop in the order of the text, counted from 1.
 type Ref struct {
 	Var string
 	N   int

@@ -19,14 +19,14 @@ const (
 	MinOwn      = 4
 )
 
-// innermostRepeated is the share of an assignment's work that is counted as repeated if the
-// innermost loop around the assignment is divided among threads. This share covers two costs: the
-// work around that loop, which each thread repeats, and the shorter vector lanes.
+// innermostRepeated is the share of an assignment's work that counts as repeated if the innermost
+// loop around the assignment is divided among threads. The share covers two costs. Each thread
+// repeats the work around that loop, and the vector lanes are shorter.
 const innermostRepeated = 0.5
 
-// ownPart returns the variable whose range the threads can divide, so that each thread computes its
-// own part of the result. The result is dense, and loop l sums contractions into it. The second
-// value is the reason for the choice. Both are "" if no variable can be divided, or if the threads
+// ownPart returns the variable whose range the threads can divide, and the reason for this choice.
+// Each thread then computes its own part of the result. The result is dense, and loop l sums
+// contractions into it. ownPart returns "" twice if no variable can be divided, or if the threads
 // would repeat too much work.
 func ownPart(f *analysis.Facts, l *cin.Forall) (string, string) {
 	if len(f.Problem.Intermediates) == 0 {

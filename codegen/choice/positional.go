@@ -14,10 +14,11 @@ import (
 // maxPositions is the largest number of places of a workspace over the positions of a tile.
 const maxPositions = 1 << 14
 
-// positional returns a form in which workspace t has a place for each position of an operand in a
-// tile. w is the where that fills t. It returns an error if t cannot have this form. With this
-// form, the producer and the consumer both run over the positions of the tile, and each position
-// has a value. So a place needs neither coordinates nor a mark.
+// positional returns a form of workspace t that has a place for each position in a tile. The
+// positions belong to an operand. w is the Where that fills t. In this form, the producer and the
+// consumer both run over the positions of the tile, and each position has a value. A place
+// therefore needs neither coordinates nor a mark. positional returns an error if t cannot have this
+// form.
 func positional(f *analysis.Facts, w *cin.Where, t *cin.Access) (strategy.Form, error) {
 	loops, a, err := filling(w, t)
 	if err != nil {
@@ -47,8 +48,8 @@ func positional(f *analysis.Facts, w *cin.Where, t *cin.Access) (strategy.Form, 
 	return form, nil
 }
 
-// filling returns the variables of the loops of a producer that only fills workspace t, and the
-// assignment inside them.
+// filling returns the loop variables and the assignment of a producer that only fills workspace t.
+// It returns an error if the producer does more, or if one of its loops runs on threads.
 func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err error) {
 	s := w.Producer
 	for {
@@ -70,8 +71,8 @@ func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err er
 }
 
 // tileOfPositions describes the tile of positions that the given loops visit to fill workspace t.
-// key is the key of the access with these positions, and n is the largest number of positions in a
-// tile. An error says why the loops do not visit such a tile.
+// The positions belong to the access with the key that is returned. n is the largest number of
+// positions in a tile. An error says why the loops do not visit such a tile.
 func tileOfPositions(f *analysis.Facts, loops []string, t *cin.Access) (key string, n int64,
 	err error) {
 	last := loops[len(loops)-1]
@@ -108,10 +109,10 @@ func tileOfPositions(f *analysis.Facts, loops []string, t *cin.Access) (key stri
 		maxPositions)
 }
 
-// tileOf returns a variable of the consumer of a workspace: the variable for which the given loops
-// of the producer visit exactly one tile. The schedule must have given the producer a separate loop
-// variable for this tile. The given loops must be all loops that are derived from the separate
-// variable. Otherwise tileOf returns "".
+// tileOf returns a variable of a workspace's consumer. The given loops of the producer visit
+// exactly one tile of this variable. The schedule must have given the producer a separate variable
+// for this tile, and the given loops must be all loops that are derived from the separate variable.
+// If not, tileOf returns "".
 func tileOf(f *analysis.Facts, loops []string) string {
 	own := f.Graph.Underived(loops[0])[0]
 	tile := f.Graph.TileOf(own)
@@ -122,9 +123,9 @@ func tileOf(f *analysis.Facts, loops []string) string {
 	return tile
 }
 
-// isCutApart reports whether the producer of the workspace called name fills a tile of the consumer
-// with loops of its own. The schedule has then transformed the producer's loops separately from the
-// consumer's loops.
+// isCutApart reports whether the producer of the workspace called name fills one tile of the
+// consumer with loops of its own. The schedule then transformed the producer's loops separately
+// from the consumer's loops.
 func isCutApart(f *analysis.Facts, name string) bool {
 	found := false
 	eachWorkspace(f.Stmt, func(t *cin.Access, w *cin.Where) {
@@ -135,9 +136,10 @@ func isCutApart(f *analysis.Facts, name string) bool {
 	return found
 }
 
-// checkEverywhere returns an error unless the assignment a to workspace t has a value at every
-// position of the access with the given key, and has no other values. It also returns an error if
-// these are not positions of the access's last level, or if this level stores repeated coordinates.
+// checkEverywhere checks assignment a to workspace t. It returns an error unless a has a value at
+// every position of the access with the given key, and at no other place. It also returns an error
+// if these are not positions of the access's last level, or if this level stores repeated
+// coordinates.
 func checkEverywhere(f *analysis.Facts, a *cin.Assign, key string, t *cin.Access) error {
 	if !lattice.Annihilates(a.RHS, key) {
 		return fmt.Errorf(
@@ -176,10 +178,10 @@ func checkEverywhere(f *analysis.Facts, a *cin.Assign, key string, t *cin.Access
 const maxEach = 64
 
 // eachPlace reports whether the consumer of workspace t is lowered to one loop over all places of a
-// tile, instead of a loop over rows. There are two cases. One is a completely unrolled loop,
-// because an unrolled loop over rows would have one copy for each row. The other is a GPU, where a
-// thread's registers have no addresses. A loop over places has constant indices, so the tile stays
-// in registers.
+// tile, instead of a loop over rows. This is done for two kinds of loops. One is a completely
+// unrolled loop, because a loop over rows would be copied once for each row. The other is a loop on
+// a GPU, where a thread's registers have no addresses. A loop over places has constant indices, so
+// the tile stays in registers.
 func eachPlace(f *analysis.Facts, consumer cin.Stmt, t *cin.Access, loops []string,
 	form strategy.Form) bool {
 	var last *cin.Forall
@@ -209,8 +211,8 @@ func sumsRows(f *analysis.Facts, a *cin.Assign, t *cin.Access) bool {
 	return ok
 }
 
-// plainLevels reports whether the levels of op from number first on have a plain form: no level may
-// store a coordinate twice in a segment, and each level below the first must be dense or have a
+// plainLevels reports whether the levels of op from number first to the last are plain. No level
+// may store a coordinate twice in a segment. Each level below the first must be dense or have a
 // position array.
 func plainLevels(op *analysis.Tensor, first int) bool {
 	for k := first; k < op.Order(); k++ {
@@ -232,9 +234,9 @@ func runsOnGPU(f *analysis.Facts) bool {
 	return found
 }
 
-// readsPlaces returns an error unless the consumer of workspace t can read t by position. It can't
-// if the consumer has values at coordinates where t has none. It can't either if it fills a
-// temporary, or if it reads t at other coordinates than the current ones of the consumer's loops.
+// readsPlaces returns an error if the consumer of workspace t cannot read t by position. There are
+// three possible reasons. The consumer has values at coordinates where t has none, it fills a
+// temporary, or it reads t at other coordinates than the current coordinates of its loops.
 func readsPlaces(consumer cin.Stmt, t *cin.Access) (err error) {
 	cin.Walk(consumer, func(s cin.Stmt) {
 		switch s := s.(type) {

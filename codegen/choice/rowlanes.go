@@ -37,13 +37,15 @@ var RowLanes = &Choice{
 	Follow: followRowLanes,
 }
 
-// If a tile has at least blockRows rows, one thread sums each row. If it has fewer, the lanes of a
-// warp sum each row together. If one warp runs the tile instead of a block, the limit is warpRows.
+// blockRows and warpRows decide how the rows of a tile are summed. If a block runs the tile and the
+// tile has at least blockRows rows, one thread sums each row. If the tile has fewer rows, the lanes
+// of a warp sum each row together. If one warp runs the tile instead of a block, the limit is
+// warpRows.
 //
-// With fewer than 16 rows, each of the eight warps of a block sums at most two. Any limit from 4 to
-// 128 was measured to be equally fast, on matrices with even and with skewed rows. A warp takes
-// about the same time to add the sums of its lanes by shuffles as one thread takes to add ten
-// places of a row.
+// With fewer than 16 rows, each of the eight warps of a block sums at most two rows. Limits from 4
+// to 128 were measured to be equally fast, on matrices with even and with skewed rows. A warp adds
+// the sums of its lanes by shuffles. This takes about as long as one thread takes to add ten places
+// of a row.
 const (
 	blockRows = 16
 	warpRows  = 8
@@ -124,10 +126,10 @@ func sharesRows(f *analysis.Facts, l *cin.Forall, v *strategy.Value) error {
 	return placesOfRows(f, a, c.Roots, key, v)
 }
 
-// placesOfRows returns an error unless each value in the sum is of one of three kinds: values
-// stored at the positions of key, values in a workspace that has a place for each of these
-// positions, and values of dense operands. It also returns an error if the rows of key cannot be
-// found by the positions where they begin.
+// placesOfRows returns an error unless the sum can read all its values by the positions of key.
+// Each value must be of one of three kinds: a value stored at these positions, a value in a
+// workspace that has a place for each of these positions, or a value of a dense operand. The rows
+// of key must also be found by the positions where they begin.
 func placesOfRows(f *analysis.Facts, a *cin.Assign, roots []string, key string,
 	v *strategy.Value) error {
 	op := f.TensorOf(key)

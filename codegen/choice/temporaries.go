@@ -8,11 +8,11 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Temporaries is the choice to compute the sums of the result T in temporaries and to store the
-// finished sums: temporaries(T). The default schedule does so. The temporaries are scalars and
-// workspaces. The statement is built with the temporaries before the commands are applied. Without
-// the command, the loops are nested so that each sum adds directly to the result, if that is
-// possible.
+// Temporaries is the choice to compute the sums of the result T in temporaries, and to store only
+// the finished sums in T: temporaries(T). The temporaries are scalars and workspaces. The default
+// schedule has this command. Without it, the loops are nested so that each sum adds directly to the
+// result, if that is possible. The temporaries are put into the statement before the commands are
+// applied, so this command must come first.
 var Temporaries = &Choice{
 	Name:    "temporaries",
 	Params:  []Param{{Kind: ResultParam, Name: "T"}},

@@ -9,10 +9,10 @@ import (
 )
 
 // termRows returns the form of workspace t as a list of terms. Each term adds a whole row to t, but
-// the list stores only the term's factors. w is the statement that fills t. operand is the access
-// whose entries produce the terms. ok is true if this form is possible. For ok, the right side must
-// be a product of dense operands and one operand that is not dense, and the consumer must copy each
-// row once, in order.
+// the list stores only the term's factors. w is the Where that fills t. The result operand is the
+// access whose entries produce the terms. ok is false if t cannot have this form. For ok, the right
+// side must be a product of dense operands and one operand that is not dense. The consumer must
+// copy each row once, in order.
 func termRows(f *analysis.Facts, w *cin.Where, t *cin.Access) (form strategy.Form,
 	operand *cin.Access, ok bool) {
 	form = strategy.Form{Kind: strategy.Terms, Dense: rowVars(f, w.Producer, t)}

@@ -131,8 +131,9 @@ func defaultThreads(f *analysis.Facts, v *strategy.Value) []Chosen {
 	})
 }
 
-// eachLoop returns the instructions that decide returns for the outermost loops. ok is false if a
-// loop has none. If all loops over a variable have the same instruction, it is returned once.
+// eachLoop calls decide for each outermost loop, and returns the instructions that decide returns.
+// decide returns false if the loop gets no instruction. If all outermost loops over a variable get
+// the same instruction, eachLoop returns it once.
 func eachLoop(f *analysis.Facts,
 	decide func(l *cin.Forall) (o Order, why string, ok bool)) (out []Chosen) {
 	top := analysis.Outermost(f.Stmt)
@@ -199,8 +200,8 @@ const sumChunks = 64
 // mostParts is the largest number of partial results, or partial sums, of a loop.
 const mostParts = 1 << 16
 
-// orderedTo returns how l is cut if it follows the instruction o, or an error if l cannot be cut in
-// this way.
+// orderedTo returns how loop l is cut if it follows the instruction o. It returns an error if l
+// cannot be cut in this way.
 func orderedTo(f *analysis.Facts, l *cin.Forall, o Order) (cin.Cut, error) {
 	target := cin.Target(l)
 	scalar := len(target.Vars) == 0 && target.Name != f.Result.Name
@@ -329,8 +330,8 @@ func cutOf(f *analysis.Facts, l *cin.Forall) (c cin.Cut, why string) {
 		"partial results of %s are not worth their cost; threads set it to 0", target.Key())
 }
 
-// fillsSpace reports whether a loop on threads fills a workspace that threads may share, so that
-// each iteration fills its own places.
+// fillsSpace reports whether the loop l on threads fills a workspace that threads may share. Each
+// iteration then fills places of its own.
 func fillsSpace(f *analysis.Facts, l *cin.Forall) bool {
 	t := cin.Target(l)
 	return !f.Assigns(l) && len(t.Vars) > 0 && !analysis.IsSum(l) && f.Spaces[t.Name].Shared()
@@ -370,8 +371,8 @@ const (
 	fewPartials  = 4
 )
 
-// partials returns how many partial results of a dense result are worthwhile, and the reason. The
-// number depends on the known sizes, and not on the number of threads.
+// partials returns the number of partial results that is worthwhile for a dense result, and the
+// reason. The number depends on the known sizes, and not on the number of threads.
 func partials(f *analysis.Facts) (int64, string) {
 	size, work := f.Places(f.Vars), 1.0
 	for _, t := range f.Problem.Tensors[1:] {
@@ -391,7 +392,7 @@ func partials(f *analysis.Facts) (int64, string) {
 }
 
 // Partials reports whether partial results are worthwhile for a result with the given number of
-// values. entries is the number of entries of operands, and each of them is added once.
+// values. entries is the number of entries of the operands. Each entry is added to the result once.
 func Partials(entries, values float64) bool { return entries >= fewWork*2*max(values, 1) }
 
 // isLastOfAll reports whether v's level is dense and the last level in each operand that has v.
@@ -410,9 +411,9 @@ func isLastOfAll(f *analysis.Facts, s cin.Stmt, v string) bool {
 // dividing the segments among threads is worthwhile.
 const minSegment = 3
 
-// ownRows reports whether each thread can run the loop l for its own rows of a dense result. l must
-// sum into the result, and the loop directly inside it must be over the rows, as in the product of
-// a CSC matrix with a vector.
+// ownRows reports whether each thread can run loop l for its own rows of a dense result. l must sum
+// into the result, and the loop directly inside l must be over the rows. An example is the product
+// of a CSC matrix with a vector.
 func ownRows(f *analysis.Facts, l *cin.Forall) bool {
 	inner, ok := l.Body.(*cin.Forall)
 	return ok && len(f.Vars) > 0 && inner.Var == f.Vars[0] && sumsIntoDense(f, l)
@@ -441,15 +442,15 @@ func longSegments(f *analysis.Facts, l *cin.Forall) bool {
 	return true
 }
 
-// cachedChunks is a number of chunks. If a result is not larger than the entries of this number of
-// chunks, its entries are assumed to stay in a cache until they are read. Otherwise the result is
-// copied past the caches.
+// cachedChunks limits the results that are assumed to stay in a cache until they are read. Such a
+// result is not larger than the entries of this number of chunks. A larger result is copied past
+// the caches.
 const cachedChunks = 512
 
-// orderedCut returns how a loop that appends to the result is cut into ordered chunks. If starting
-// a chunk is cheap, the chunks are small, so that their entries are still in a cache when they are
-// appended. Starting a chunk includes clearing its workspaces, which is cheap if many values are
-// added to each place of a workspace.
+// orderedCut returns how loop l, which appends to the result, is cut into ordered chunks. If
+// starting a chunk is cheap, the chunks are small, so that their entries are still in a cache when
+// they are appended. To start a chunk, its workspaces must be cleared. This is cheap if all
+// workspaces have the kind Bitmap, because many values are then added to each of their places.
 func orderedCut(f *analysis.Facts, l *cin.Forall) cin.Cut {
 	c := cin.Cut{How: cin.Ordered, Streamed: cachedChunks * f.Problem.Target.ChunkWork}
 	d, others := drivers(f, l)
@@ -464,10 +465,12 @@ func orderedCut(f *analysis.Facts, l *cin.Forall) cin.Cut {
 	return c
 }
 
-// chunkWork returns the smallest work of a chunk of loop l, in entries of the operand d. If l has
-// workspaces, a chunk must add about Target.ChunkWork values to the last of them, or more if the
-// first variable of this workspace has more coordinates: one value for each. The reason is that
-// each chunk clears the workspace. The result for such a loop is rounded to a power of two. It is a
+// chunkWork returns the smallest work of a chunk of loop l, in entries of the operand d. Without
+// workspaces, this is Target.ChunkWork.
+//
+// If l has workspaces, each chunk clears them, so it must add enough values to the last of them:
+// about Target.ChunkWork values, or one value for each coordinate of the workspace's first variable
+// if these are more. The number of entries for this is rounded down to a power of two. It is a
 // constant in the leaf, so operands of similar density get the same leaf, which is compiled only
 // once.
 func chunkWork(f *analysis.Facts, l *cin.Forall, d *analysis.Operand) int64 {
@@ -509,9 +512,9 @@ func weights(f *analysis.Facts) map[string]int {
 	return out
 }
 
-// drivers returns the accesses that determine the chunks of the outermost loop l. The loop is cut
-// into chunks with about equal numbers of entries of driver. The entries of the accesses in others
-// are counted as work too. driver is nil if the range of l is divided evenly.
+// drivers returns the accesses that determine the chunks of the outermost loop l. Each chunk gets
+// about the same number of entries of driver. The entries of the accesses in others count as work
+// too. driver is nil if the range of l is divided evenly.
 func drivers(f *analysis.Facts, l *cin.Forall) (driver *analysis.Operand,
 	others []*analysis.Operand) {
 	var rows []*analysis.Operand

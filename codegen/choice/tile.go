@@ -71,10 +71,10 @@ func Widest(n int64) int64 {
 	return 0
 }
 
-// tiles finds the statements that sum a row of the result along v, the variable of the result's
-// last level, which is dense. Such a statement is a loop over another variable or a sequence, and
-// contains a loop over v. In each operand that v indexes, v must index the last level, and this
-// level must be dense.
+// tiles finds the statements that sum a row of the result. v is the variable of the result's last
+// level, which is dense, so a row runs along v. Such a statement contains a loop over v. It is
+// itself a loop over another variable, or a sequence. If v indexes an operand, v must index the
+// operand's last level, and this level must be dense.
 type tiles struct {
 	facts *analysis.Facts
 	v     string
@@ -89,9 +89,9 @@ type tiles struct {
 // and then adds the tile to the row, which saves nothing for a single value.
 const tileTerms = 1.5
 
-// rowTiles returns the statements that sum rows of the result and can do so tile by tile. v is the
-// variable along these rows, or "" if the last level of the result is not dense. pays reports
-// whether tiles are expected to be faster than rows in memory, for at least one of the statements.
+// rowTiles returns the statements that can sum rows of the result tile by tile. v is the variable
+// along these rows, or "" if the last level of the result is not dense. pays is true if tiles are
+// expected to be faster than rows in memory for at least one of the statements.
 func rowTiles(f *analysis.Facts, how *strategy.Value) (v string, found []cin.Stmt, pays bool) {
 	if v = f.LastDense(); v == "" {
 		return "", nil, false
@@ -101,18 +101,19 @@ func rowTiles(f *analysis.Facts, how *strategy.Value) (v string, found []cin.Stm
 	return v, t.found, t.pays
 }
 
-// paysFor reports whether summing the rows of s in tiles is worthwhile. It always is if no loop
-// around s visits a row again, because a row is then stored once, from registers.
+// paysFor reports whether summing the rows of s in tiles is worthwhile. If no loop around s visits
+// a row again, tiles are worthwhile, because a row is then stored once, from registers. If a row is
+// visited again, each visit must sum at least tileTerms values into an entry on average.
 func (t *tiles) paysFor(s cin.Stmt) bool {
 	again := slices.ContainsFunc(t.bound,
 		func(v string) bool { return !slices.Contains(t.facts.Vars, v) })
 	return !again || t.termsPerVisit(s) >= tileTerms
 }
 
-// termsPerVisit returns the average number of values summed by one run of s into an entry of a row.
-// It estimates the number from each operand: the average number of entries below one position of
-// the levels whose variables are bound by loops around s. It returns the largest estimate. It
-// returns infinity if an operand's counts are unknown, or if all operands are dense.
+// termsPerVisit returns the average number of values that one run of s sums into an entry of a row.
+// Each operand that is not dense gives an estimate: its average number of entries below one
+// position of the levels whose variables are bound by loops around s. The largest estimate counts.
+// termsPerVisit returns infinity if an operand's counts are unknown, or if all operands are dense.
 func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 	most := 0.0
 	for _, x := range t.facts.Operands(s) {
@@ -140,11 +141,10 @@ func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 	return most
 }
 
-// sumsRow reports whether s sums a row of the result. s must have a loop over the row's variable,
-// and not only loops over variables that a schedule derives from it. If the schedule splits the
-// loop, or replaces its variable by a bound command, the loop cannot run along a tile. If serial is
-// true, sumsRow ignores that the outermost loop of s is marked to run on threads. The mark does not
-// matter then, because each thread sums whole rows.
+// sumsRow reports whether s sums a row of the result. s must contain a loop over the row's variable
+// itself. If the schedule splits this loop, or replaces its variable by a bound command, the loop
+// cannot run along a tile. s must not run on threads. If serial is true, the outermost loop of s
+// may run on threads, because each thread then sums whole rows.
 func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 	k := len(t.facts.Vars) - 1
 	for _, v := range t.facts.Vars[:k] {
@@ -175,10 +175,10 @@ func holdsGemm(f *analysis.Facts, s cin.Stmt) (found bool) {
 	return found
 }
 
-// repeatsTemporary reports whether s computes, in loops, a temporary that is not a row along v: a
-// scalar, or a temporary with other or further variables. The rows of such a statement cannot be
-// summed in tiles: each tile of a row along v would compute the temporary again, or the temporary
-// is larger than a row.
+// repeatsTemporary reports whether s computes, in loops, a temporary that is not a row along v.
+// Such a temporary is a scalar, or it has other variables or more variables than v. The rows of s
+// can then not be summed in tiles. Either each tile would compute the temporary again, or the
+// temporary is larger than a row.
 func repeatsTemporary(s cin.Stmt, v string) (found bool) {
 	cin.Walk(s, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {
@@ -190,8 +190,9 @@ func repeatsTemporary(s cin.Stmt, v string) (found bool) {
 	return found
 }
 
-// readsWholeRow reports whether s reads, along v, a workspace that is filled outside of s or in
-// loops over another variable than v. Such a read needs the whole row, and not only one tile.
+// readsWholeRow reports whether s reads a workspace along v that it does not fill along v. Such a
+// workspace is filled outside of s, or in loops over another variable. The read then needs the
+// whole row, and not only one tile.
 func readsWholeRow(f *analysis.Facts, s cin.Stmt, v string) (found bool) {
 	filled := map[string][]string{}
 	eachWorkspace(s, func(t *cin.Access, _ *cin.Where) { filled[t.Name] = t.Vars })
@@ -204,8 +205,9 @@ func readsWholeRow(f *analysis.Facts, s cin.Stmt, v string) (found bool) {
 	return found
 }
 
-// find searches s for statements that sum rows. serial is true if each thread that runs the
-// outermost loop of s sums whole rows of its own, so that the loop need not count as parallel.
+// find searches s for statements that sum rows, and adds them to t.found. serial is true if each
+// thread that runs the outermost loop of s sums whole rows of its own. This loop then counts as
+// serial.
 func (t *tiles) find(s cin.Stmt, serial bool) {
 	if !t.facts.Assigns(s) {
 		return

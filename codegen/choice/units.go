@@ -143,9 +143,9 @@ func checkLanes(l *cin.Forall) (err error) {
 }
 
 // hasRaces reports whether two iterations of l may write to the same place of the target. The
-// loop's variable is a variable of the statement, or is derived from some. If each of these
-// variables indexes the target, different iterations write to different places, and hasRaces
-// returns false.
+// loop's variable is a variable of the statement, or is derived from one or more. If all these
+// variables index the target, different iterations write to different places, and hasRaces returns
+// false.
 func hasRaces(f *analysis.Facts, l *cin.Forall, target *cin.Access) bool {
 	v := f.Graph.ConsumerVar(l.Var)
 	if u := f.Graph.TileOf(f.Graph.Underived(v)[0]); u != "" {
@@ -165,8 +165,9 @@ func (u onUnit) ofOnePlace(target *cin.Access) bool {
 	return !slices.ContainsFunc(target.Vars, func(v string) bool { return !u.facts.IsKnown(v, vars) })
 }
 
-// races returns an error if the race strategy of the loop does not make it safe, but it accepts
-// IgnoreRaces. It is called for a loop whose iterations may write to the same places of the target.
+// races checks a loop whose iterations may write to the same places of the target. It returns an
+// error if the race strategy of the loop does not make this safe. It accepts IgnoreRaces, which
+// leaves safety to the user.
 func (u onUnit) races(target *cin.Access) error {
 	f, race, v, key := u.facts, u.race, u.loop.Var, target.Key()
 	copies := race == cin.Temporary || race == cin.ParallelReduction
@@ -206,8 +207,8 @@ func (u onUnit) races(target *cin.Access) error {
 	return nil
 }
 
-// addsToTemporary returns an error if the loop, which is inside the producer of temporary t, cannot
-// run on its unit with its race strategy.
+// addsToTemporary returns an error if the loop cannot run on its unit with its race strategy. The
+// loop is inside the producer of temporary t.
 func (u onUnit) addsToTemporary(t *cin.Access) error {
 	v, race, onGPU := u.loop.Var, u.race, u.unit.OnGPU()
 	races, promised := hasRaces(u.facts, u.loop, t), race == cin.NoRaces || race == cin.IgnoreRaces

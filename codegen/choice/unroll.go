@@ -28,9 +28,9 @@ var Unroll = &Choice{
 // trip count may be smaller.
 const mostUnrolled = 64
 
-// unrolled returns the number of copies of the body of each short loop that a schedule unrolls
-// completely. The keys are variables of the statement: each is a variable whose value the loop
-// determines.
+// unrolled describes the short loops that a schedule unrolls completely. It returns a map from a
+// variable of the statement to the number of copies of a loop's body. The loop determines the value
+// of this variable.
 func unrolled(f *analysis.Facts) map[string]int64 {
 	out := map[string]int64{}
 	cin.Paths(f.Stmt, func(path []*cin.Forall, _ *cin.Assign) {

@@ -56,10 +56,10 @@ func defaultLanes(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
 	return out
 }
 
-// By default, a loop that gathers values runs in vector lanes if its segments have on average at
-// least gatheredSegment entries. The lanes hold several partial sums, so an addition need not wait
-// for the one before it. At the end the partial sums must be added up, which costs more than the
-// lanes save in short segments.
+// gatheredSegment limits the loops that gather values in vector lanes by default. The segments of
+// such a loop must have at least this number of entries on average. The lanes hold several partial
+// sums, so an addition need not wait for the one before it. At the end the partial sums must be
+// added up, which costs more than the lanes save in short segments.
 const gatheredSegment = 256
 
 // gatheredLevels calls fn for each sparse level whose segments are long enough to gather in lanes,

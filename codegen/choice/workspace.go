@@ -40,8 +40,8 @@ func workspaceKinds(f *analysis.Facts, v *strategy.Value) (out []Chosen) {
 	return out
 }
 
-// filledTogether returns the parallel loop whose chunks all write to the workspace with the given
-// name, if no two chunks write to the same place. It returns nil if there is no such loop.
+// filledTogether returns the parallel loop that fills the workspace with the given name, if no two
+// of its chunks write to the same place. It returns nil if there is no such loop.
 func filledTogether(f *analysis.Facts, v *strategy.Value, name string) *cin.Forall {
 	for _, l := range f.Parallel() {
 		if cin.Target(l).Name == name && l.Race == cin.Unsaid && v.Of(l).Cut.How == cin.Blocks {

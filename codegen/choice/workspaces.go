@@ -14,10 +14,9 @@ import (
 // maxArray is the largest number of places of an array that a schedule may ask for.
 const maxArray = 1 << 40
 
-// FitsPlaces lets a workspace have a place for every coordinate only if the number of places is at
-// most MaxPlaces. If the operands' number of entries is unknown, this suffices for a workspace with
-// one variable, and a workspace with several variables may not have places. If the number of
-// entries is known, the number of places must also be within one of these limits:
+// FitsPlaces lets a workspace have a place for every coordinate only if there are at most MaxPlaces
+// places. If the operands' number of entries is unknown, the workspace must also have just one
+// variable. If the number is known, the number of places must also be within one of these limits:
 //
 //   - smallPlaces
 //   - placesRatio places per entry of the workspace
@@ -50,16 +49,17 @@ func hasPlaces(f *analysis.Facts, v string) bool {
 	return FitsPlaces(1, float64(f.Problem.Sizes[v]), f.Entries(), 0)
 }
 
-// By default a Bitmap workspace is used only if a leaf adds on average at least bitmapWork values
-// at each of its places. With fewer values another form is at least as fast, for two reasons: each
-// chunk of the outer loop must first set all places to 0, and a few coordinates are sorted as fast
-// as the bits are read.
+// bitmapWork limits the workspaces that have the kind Bitmap by default. A leaf must add on average
+// at least bitmapWork values at each place of such a workspace. With fewer values another form is
+// at least as fast, for two reasons: each chunk of the outer loop must first set all places to 0,
+// and a few coordinates are sorted as fast as the bits are read.
 const bitmapWork = 16
 
-// An intermediate that is made once, outside of all loops, may get a workspace of kind Marks if at
-// least one in marksPlaces places is filled. If fewer places are filled, reading all marks at the
-// end takes too long. If the values come in order, a list is used instead, unless each entry is the
-// sum of at least marksWork values. Threads may share a workspace of kind Marks.
+// marksPlaces and marksWork decide whether an intermediate that is made once, outside of all loops,
+// may get a workspace of kind Marks. At least one in marksPlaces places must be filled. If fewer
+// places are filled, reading all marks at the end takes too long. If the values come in order, a
+// list is used instead, unless each entry is the sum of at least marksWork values. Threads may
+// share a workspace of kind Marks.
 const (
 	marksPlaces = 8
 	marksWork   = 4
@@ -148,15 +148,15 @@ func workspaceOf(f *analysis.Facts, t *cin.Access, w *cin.Where) strategy.Space 
 // of the time that it takes to find its place in a hash table larger than the caches.
 const termsEach = 4
 
-// If the last variables of a workspace are filled densely, the workspace can be a hash table with a
-// row of values for each key. Such a table is better than an array with a mark or a bit for each
-// place if a row has at least tableRow places. The table is searched only once per row, and needs
-// no marks.
+// tableRow decides between two forms of a workspace whose last variables are filled densely. One is
+// a hash table with a row of values for each key. The other is an array with a mark or a bit for
+// each place. The table is better if a row has at least tableRow places, because it is searched
+// only once per row and needs no marks.
 const tableRow = 8
 
-// allTermsOf returns the name of an operand with this property: each value that producer adds to
-// workspace t comes from an entry of the operand, and no entry gives more than one value. It
-// returns "" if the statement lacks such an operand.
+// allTermsOf returns the name of the operand whose entries give the values that producer adds to
+// workspace t. Each of these values comes from an entry of this operand, and no entry gives more
+// than one value. allTermsOf returns "" if there is no such operand.
 func allTermsOf(f *analysis.Facts, producer cin.Stmt, t *cin.Access) string {
 	if of := f.KeysFrom(producer, t, t.Vars); of != nil {
 		return of.Name
@@ -169,16 +169,16 @@ func allTermsOf(f *analysis.Facts, producer cin.Stmt, t *cin.Access) string {
 // all places.
 func expected(draws, places float64) float64 { return -places * math.Expm1(-draws/places) }
 
-// coordinates returns a phrase that says how many coordinates workspace t has. It is used in the
-// reason that is given for the workspace's form.
+// coordinates returns a phrase with the number of coordinates of workspace t. The phrase is part of
+// the reason for the workspace's form.
 func coordinates(f *analysis.Facts, t *cin.Access) string {
 	return fmt.Sprintf("%s has %.4g coordinates", t.Key(), f.Places(t.Vars))
 }
 
-// A workspace can store its entries by rows. A row is then found without a search, in an array of
-// the starts of all rows. This is done only if there are at most emptyRows rows per expected entry,
-// because the array is written anew each time that the workspace is filled. A workspace of kind
-// Marks with several variables always stores its entries by rows.
+// emptyRows limits the workspaces that store their entries by rows. A row of such a workspace is
+// found without a search, in an array of the starts of all rows. There may be at most emptyRows
+// rows per expected entry, because the array is written anew each time that the workspace is
+// filled. A workspace of kind Marks with several variables always stores its entries by rows.
 const emptyRows = 4
 
 // byRows reports whether workspace t should store its entries by rows, so that a row is found
@@ -186,10 +186,10 @@ const emptyRows = 4
 // byRows is false for a workspace with a single variable.
 func byRows(f *analysis.Facts, t *cin.Access) bool { return keysByRows(f, t, t.Vars) }
 
-// keysByRows reports whether workspace t should store its keys by rows, so that a row of keys is
-// found without a search. The list keys has the first variables of t, and a key consists of their
-// coordinates. All keys of a row have the same coordinates, except along the last variable in the
-// list. Each key has a value for each coordinate of t's other variables.
+// keysByRows reports whether workspace t should store its keys by rows, so that a row is found
+// without a search. keys lists the variables of a key, which are the first variables of t. A row
+// consists of the keys that differ only in the last of these variables. Each key has a value for
+// each coordinate of t's other variables.
 func keysByRows(f *analysis.Facts, t *cin.Access, keys []string) bool {
 	x, ok := f.Problem.Intermediates[t.Name]
 	each := f.Places(t.Vars[len(keys):])
@@ -207,19 +207,20 @@ func eachWorkspace(s cin.Stmt, fn func(t *cin.Access, w *cin.Where)) {
 	})
 }
 
-// The initial capacity of a result is estimated as if the operands' entries were uniformly
-// distributed. Few sparse matrices are uniform, so the capacity is at most maxCapacityFactor times
-// the number of entries of the operands. If the number of the result's entries is known exactly,
-// maxCapacityFactor is not a limit. The estimate does not raise the capacity above maxCapacity.
+// maxCapacityFactor and maxCapacity limit the estimate of a result's initial capacity. The estimate
+// assumes that the operands' entries are uniformly distributed. Few sparse matrices are uniform, so
+// the capacity is at most maxCapacityFactor times the number of entries of the operands. This limit
+// does not apply if the number of the result's entries is known exactly. The estimate does not
+// raise the capacity above maxCapacity.
 const (
 	maxCapacityFactor = 8
 	maxCapacity       = 1 << 26
 )
 
-// capacityFactor returns an estimate of how many entries the result has for each entry of the
-// sparse operands, rounded up to a power of two. To estimate the entries of the result, it counts
-// the sums that are made in workspaces and the products that are stored directly. It returns 1 if
-// an operand's number of entries is unknown.
+// capacityFactor estimates the number of entries of the result for each entry of the sparse
+// operands. It rounds the number up to a power of two, and limits it (see maxCapacityFactor). To
+// estimate the entries of the result, it counts the sums that are made in workspaces and the
+// products that are stored directly. It returns 1 if an operand's number of entries is unknown.
 func capacityFactor(f *analysis.Facts) int64 {
 	entries, places, added := 1.0, 1.0, 0.0
 	most := int64(maxCapacityFactor)
@@ -261,9 +262,9 @@ func capacityFactor(f *analysis.Facts) int64 {
 
 // capacity returns how a leaf estimates the initial capacity of the result. A leaf adds
 // strategy.LeastCapacity to the number of entries of the sparse operands, and multiplies the sum by
-// a factor. The capacity is this product, but at most an upper bound. capacity also reports for
-// each variable of the result whether a workspace over the variable would have a place for each
-// coordinate.
+// a factor. The capacity is this product, or an upper bound if the product is larger. For each
+// variable of the result, capacity also says whether a workspace over the variable would have a
+// place for each coordinate.
 func capacity(f *analysis.Facts) strategy.Result {
 	r := strategy.Result{Factor: 1, Fetched: mappedFetch(f), Places: map[string]bool{}}
 	if f.IsSparse() && !f.SharesLevels() {
@@ -280,11 +281,11 @@ func capacity(f *analysis.Facts) strategy.Result {
 	return r
 }
 
-// mostCapacity returns the largest initial capacity of the result, in entries, so that its arrays
-// have at most about the target's CapacityBytes. It is at least 16. The capacity without this limit
-// is factor times the sum of strategy.LeastCapacity and the number of entries of the sparse
-// operands. mostCapacity returns 0 if no limit is needed, because the target has none or the
-// operands are known to have few entries.
+// mostCapacity returns an upper bound of the result's initial capacity, in entries. With this
+// capacity, the result's arrays have about Target.CapacityBytes bytes. The bound is at least 16.
+// factor is the factor with which a leaf estimates the capacity (see capacity). mostCapacity
+// returns 0 if no bound is needed, because the target has none or because the operands are known to
+// have few entries.
 func mostCapacity(f *analysis.Facts, factor int64) int64 {
 	if f.Problem.Target.CapacityBytes <= 0 {
 		return 0

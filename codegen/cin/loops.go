@@ -129,8 +129,8 @@ func Pairs(s, t Stmt, fn func(s, t Stmt)) {
 
 // WithConsumerVars returns the body of s with each loop variable v replaced by g.ConsumerVar(v). A
 // precompute command gives the loop that fills a workspace a new variable in place of the original
-// one. WithConsumerVars undoes this if the original variable is derived and no later relation
-// replaced one of the two variables. The loop then runs over the original variable.
+// one. WithConsumerVars undoes this, so that the loop runs over the original variable. It does so if the
+// original variable is derived and no later relation replaced one of the two variables.
 func WithConsumerVars(s Stmt, g *provenance.Graph) Stmt {
 	return Map(Body(s), func(t Stmt) Stmt {
 		if f, ok := t.(*Forall); ok {
@@ -144,9 +144,9 @@ func WithConsumerVars(s Stmt, g *provenance.Graph) Stmt {
 	})
 }
 
-// Natural reports whether the loops over c's variables are nested in the order of c.Leaves around
-// every assignment of s. In this order, each loop narrows the range that the loops outside it
-// leave. Natural returns false if c has no top variable.
+// Natural reports whether the loops over c's variables are nested in natural order around every
+// assignment of s. Natural order is the order of c.Leaves. In this order, each loop narrows the
+// range that the loops outside it leave. Natural returns false if c has no top variable.
 func Natural(s Stmt, g *provenance.Graph, c *provenance.Component) bool {
 	if c.Top == "" {
 		return false

@@ -113,9 +113,10 @@ func (p *parser) number() int64 {
 	return n
 }
 
-// opens reports whether a node with the given name begins here. If so it advances past the name and
-// the parenthesis. A tensor may have the name of a node: if an assignment operator follows the
-// closing parenthesis, this is an assignment to the tensor.
+// opens reports whether a node with the given name begins here. If so, it advances past the name
+// and the opening parenthesis. A tensor may have the name of a node. If an assignment operator
+// follows the closing parenthesis, the text is an assignment to the tensor, and opens returns
+// false.
 func (p *parser) opens(node string) bool {
 	rest := strings.TrimLeft(p.text[p.at:], blanks)
 	if p.tok != node || !strings.HasPrefix(rest, "(") {

@@ -20,9 +20,9 @@ func MisplacedUnit(s Stmt) (f *Forall, why string) {
 }
 
 // SettlesRaces reports whether the race strategy r makes concurrent additions to one element safe
-// on a GPU. NoRaces and IgnoreRaces do not: they say that there are none. There is one exception:
-// if an outer loop has IgnoreRaces and an inner loop has a safe strategy, the strategy of the inner
-// loop decides. The schedules in appendix A of Senanayake (2020) use this exception.
+// on a GPU. NoRaces and IgnoreRaces do not, because they say that there are no such additions. An
+// outer loop with IgnoreRaces may contain an inner loop with a safe strategy. The strategy of the
+// inner loop then decides. The schedules in appendix A of Senanayake (2020) use this exception.
 func SettlesRaces(r Race) bool { return r == Atomics || r == Temporary || r == ParallelReduction }
 
 // unitPlaces walks a statement for MisplacedUnit and keeps the loops on units around the current

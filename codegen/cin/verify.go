@@ -133,8 +133,8 @@ func (v *verifier) spanned(s *Span) error {
 	return err
 }
 
-// spanStep returns the position that s, a node inside a span, concerns. The result step is larger
-// for a node that is nested more deeply.
+// spanStep returns the position variable of s, a node inside a span, and the step of s. A node that
+// is nested more deeply has a larger step, from 1 for Chunks to 4 for At.
 func spanStep(s Stmt) (pos string, step int) {
 	switch s := s.(type) {
 	case *Chunks:
@@ -186,7 +186,7 @@ func (v *verifier) inSpan(s Stmt) error {
 }
 
 // isMoved reports whether an At around the current place has moved access a past the level of
-// variable u.
+// variable u. An At moves the access of its span, and the target.
 func (v *verifier) isMoved(a *Access, u string) bool {
 	return v.span != nil && v.step == 4 && slices.Contains(v.span.Levels, u) &&
 		(a.Key() == v.span.Access.Key() || a.Name == v.target)

@@ -59,25 +59,27 @@ type Contractions struct {
 	Notes []string
 }
 
-// networkGain limits the plans with intermediates that are chosen by default: such a plan may cost
-// at most networkGain times the cost of one nest of loops. filledGain is this limit if all
-// intermediates are scalars and arrays, because the plan's cost is then known better. Both are
-// below 1 because costs are only estimates.
+// networkGain and filledGain limit the cost of a plan with intermediates that is chosen by default.
+// Such a plan may cost at most networkGain times as much as one nest of loops. If all its
+// intermediates are scalars and arrays, the limit is filledGain, because the plan's cost is then
+// known better. Both are below 1 because costs are only estimates.
 const networkGain, filledGain = 0.8, 0.9
 
-// serialLoss multiplies the cost of an intermediate made by one thread while the others wait.
+// serialLoss is the factor for the cost of an intermediate that one thread makes while the other
+// threads wait.
 const serialLoss = 16
 
-// serialGain limits the plans in which one thread makes an intermediate outside all loops. By
-// default such a plan may cost at most serialGain times the cost of one nest of loops. The limit
+// serialGain limits the cost of a plan in which one thread makes an intermediate outside all loops.
+// By default such a plan may cost at most serialGain times as much as one nest of loops. The limit
 // does not apply if one matrix product computes the result.
 const serialGain = 0.5
 
-// Choose chooses a plan for the contractions of each term. order and notes are the order of the
-// loops and the notes so far. If the statement has one term, and its plan makes intermediates, the
-// order of the loops and the conversions of operands then follow the plan. Several terms keep their
-// common order. If --network gives a tree, only the plans of terms with exactly its factors follow
-// the tree. The plans of other terms are chosen as they are without --network.
+// Choose chooses a plan to contract the product of each term. order is the order of the loops so
+// far, and notes are the notes so far. If the statement has one term whose plan makes
+// intermediates, this plan also determines the order of the loops and the conversions of operands.
+// Several terms keep their common order. If --network gives a tree, only the plans of terms with
+// exactly its factors follow the tree. The plans of other terms are chosen as they are without
+// --network.
 func Choose(in Problem, order, notes []string) (*Contractions, error) {
 	c := &Contractions{in: in, Order: order, Notes: notes,
 		Terms: make([]*Term, len(in.Normal.Terms))}
@@ -146,9 +148,9 @@ func (p *Problem) refuse(msg string) *diag.Error {
 		End: len(p.Network)}
 }
 
-// planFor returns the best plan for a contraction problem, or nil if there is none. A product that
-// is too large for the search is contracted by its tree or, without a tree, from left to right. For
-// such a product without a tree, planFor returns nil if the way is Direct.
+// planFor returns the best plan for a contraction problem, or nil if there is none. If a product is
+// too large for the search, planFor contracts it by its tree or, without a tree, from left to
+// right. If such a product has no tree and the way is Direct, planFor returns nil.
 func planFor(p *network.Problem) *network.Plan {
 	switch {
 	case p.Searched():
@@ -256,8 +258,8 @@ func (c *Contractions) contractible(t *notation.Term) *Term {
 }
 
 // factorOf converts a factor of a term to a factor of a contraction problem. ok is false if the
-// factor cannot be moved out of a sum: it contains a sum, or a quotient, which can fail when it is
-// evaluated.
+// factor cannot be moved out of a sum. This is so if it contains a sum, or a quotient, which can
+// fail when it is evaluated.
 func (c *Contractions) factorOf(f notation.Factor) (network.Factor, bool) {
 	out, ok := network.Factor{}, true
 	add := func(a *notation.Access) {
@@ -295,21 +297,21 @@ func (c *Contractions) factorOf(f notation.Factor) (network.Factor, bool) {
 	return out, ok
 }
 
-// parallelCost returns the cost of plan p on several threads. The part of the cost that runs on
+// parallelCost returns the cost of plan p on several threads. The part of the plan that runs on
 // only one thread counts serialLoss times, because the other threads wait meanwhile.
 func parallelCost(p *network.Plan) float64 { return p.Cost + (serialLoss-1)*p.Serial }
 
-// withIntermediates returns the cheapest plan that makes intermediates. If no plan makes any, it
-// returns nest, a plan of one nest of loops.
+// withIntermediates returns the cheapest plan that makes intermediates. If there is none, it
+// returns nest, which is the plan of one nest of loops.
 func (x *Term) withIntermediates(nest *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Contracted = true
 	return cmp.Or(planFor(&q), nest)
 }
 
-// insideLoops returns the cheapest plan that makes intermediates with variables only inside loops.
-// The plan outside makes one outside all loops. insideLoops returns outside in two cases: if it
-// finds no other plan, or if outside both costs less than the other plan and pays (see pays).
+// insideLoops returns the cheapest plan whose intermediates with variables are all made inside
+// loops, or the plan outside, which makes one outside all loops. It returns outside if there is no
+// other plan, or if outside pays (see pays) and costs less than the other plan.
 func (x *Term) insideLoops(outside *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Inside, q.Contracted = true, true
@@ -320,8 +322,8 @@ func (x *Term) insideLoops(outside *network.Plan) *network.Plan {
 	return outside
 }
 
-// pays reports whether a plan is chosen by default instead of one nest of loops. The plan must
-// cost less than the nest by a certain factor.
+// pays reports whether a plan costs so much less than one nest of loops that it is chosen by
+// default. The limits are networkGain, filledGain and serialGain.
 func (x *Term) pays(plan *network.Plan) bool {
 	cost := parallelCost(plan)
 	if plan.Serial > 0 && !plan.Root.IsGemm() && cost > serialGain*x.direct.Cost {
@@ -330,8 +332,9 @@ func (x *Term) pays(plan *network.Plan) bool {
 	return cost <= networkGain*x.direct.Cost || plan.Filled() && cost <= filledGain*x.direct.Cost
 }
 
-// prefer sets the plan of a term if the plan makes intermediates, and if the user asked for it or
-// it pays. If the statement has no other term, the plan's loops and conversions are adopted too.
+// prefer sets the plan of term x if the plan makes intermediates. The user must have asked for the
+// plan, or it must pay (see pays). asked is true if the user asked for it. If the statement has no
+// other term, prefer also adopts the plan's loops and conversions.
 func (c *Contractions) prefer(x *Term, plan *network.Plan, asked bool) {
 	if plan.IsSingleNest() || !asked && !x.pays(plan) {
 		return

@@ -8,10 +8,10 @@ import (
 	"distaff/codegen/notation"
 )
 
-// checkNest checks term t if x computes it in one nest of loops. If contracting two tensors at a
-// time would cost far less, checkNest chooses such a plan instead. If a schedule, a GPU or
-// --intermediate-order forbids that plan, checkNest returns an error. It accepts a nest that
-// --network asks for, by direct or by a tree, and a schedule that makes intermediates itself.
+// checkNest checks term t if its plan is one nest of loops. x has the plan. If contracting two
+// tensors at a time would cost far less, checkNest chooses such a plan instead. It returns an error
+// if a schedule, a GPU or --intermediate-order forbids that plan. It accepts the nest if --network
+// asks for it, by direct or by a tree, or if a schedule makes intermediates itself.
 //
 // If --network=pairwise is given but the term stays in one nest, checkNest adds a note. If
 // --intermediate-order is the reason, it returns an error instead.
@@ -81,9 +81,9 @@ func (c *Contractions) noteOneNest(t *notation.Term, way network.Method) {
 }
 
 // inOneNest returns the plan that computes product p in one nest of loops, in the order that the
-// pass "order" found. If the statement has only one term, the cost includes the conversions that
-// this order requires. If the order requires none, the plan may have the loops of a matrix product
-// instead, if these loops cost less.
+// pass "order" found. If the statement has only one term, the plan's cost includes the conversions
+// that this order requires. If this term requires none, inOneNest may return another plan: the
+// loops of a matrix product, if they cost less.
 func (c *Contractions) inOneNest(p *network.Problem) *network.Plan {
 	q := *p
 	q.Method, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.Order, -1, nil

@@ -24,10 +24,15 @@ const (
 	NetworkRefused Code = "network-refused"
 )
 
-// Info describes an error code. Example causes the error, and a test runs it. If Flag is "",
-// Example is a statement. If Flag is "f" or "t", Example is a value of this flag. If Flag is "s" or
-// "network", Example is a value of this flag for the statement y(i) = B(i,j) * x(j). Example is ""
-// if only a combination of flags and data causes the error.
+// Info describes an error code. Example is input that causes the error, and a test runs it. The
+// kind of input depends on Flag:
+//
+//   - If Flag is "", Example is a statement.
+//   - If Flag is "f" or "t", Example is a value of this flag.
+//   - If Flag is "s" or "network", Example is a value of this flag for the statement
+//     y(i) = B(i,j) * x(j).
+//
+// Example is "" if only a combination of flags and data causes the error.
 type Info struct {
 	Code    Code
 	Meaning string

@@ -76,10 +76,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// caret returns the line of src that contains offset pos, and a second line with carets under the
-// part of [pos, end) on it. There is at least one caret. Columns count characters, not bytes.
-// Characters that are not printable become spaces, which protects the terminal. A long line is cut
-// (around).
+// caret returns the line of src that contains offset pos, and a second line with carets under it.
+// The carets mark the part of [pos, end) on this line, and there is at least one. They are placed
+// by characters, not by bytes. Characters that are not printable become spaces, which protects the
+// terminal. A long line is shortened (see around).
 func caret(src string, pos, end int) string {
 	pos = min(max(pos, 0), len(src))
 	end = min(max(end, pos), len(src))
@@ -103,9 +103,9 @@ func caret(src string, pos, end int) string {
 		before) + strings.Repeat("^", under)
 }
 
-// around narrows the line src[from:to] to tensor.MaxQuoted characters around offset pos, a third of
-// them before it, or more near the end of the line. left and right are the marks for text that was
-// cut off.
+// around returns the bounds lo and hi of a part of src[from:to] around offset pos. The part has at
+// most tensor.MaxQuoted characters. If text must be cut off, at most a third of them precede pos,
+// or more near the end of the line. left and right are the marks for text that was cut off.
 func around(src string, from, pos, to int) (lo, hi int, left, right string) {
 	if utf8.RuneCountInString(src[from:to]) <= tensor.MaxQuoted {
 		return from, to, "", ""

@@ -7,9 +7,8 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// chunks records in the nest n into which chunks the peeled loops divide a variable of the
-// statement. name is the name of this variable. chunks also sets the numbers of iterations of these
-// loops.
+// chunks records in the nest n how the peeled loops divide a variable of the statement into chunks.
+// name is the name of this variable. chunks also sets the numbers of iterations of these loops.
 func (p *peeling) chunks(n *place.Nest, name string) error {
 	c := place.Chunks{Var: name, Cuts: []int64{0, p.statement.Sizes[name]}}
 	for v := p.vars[name]; v != nil; {
@@ -42,8 +41,8 @@ func (p *peeling) chunks(n *place.Nest, name string) error {
 	return nil
 }
 
-// digit returns one digit of a chunk's number. The digit belongs to the given loop, which has n
-// iterations (see place.Digit).
+// digit returns one digit of a chunk's number (see place.Digit). The digit belongs to the peeled
+// loop with index loop, which has n iterations.
 func (p *peeling) digit(loop int, n int64) place.Digit {
 	d := place.Digit{Loop: loop, N: n}
 	for _, w := range p.peeled[loop].plus {
@@ -52,10 +51,10 @@ func (p *peeling) digit(loop int, n int64) place.Digit {
 	return d
 }
 
-// chunksPerRange returns the number of chunks into which each of several consecutive ranges is
-// divided. Range k is from bounds[k] up to bounds[k+1]. If even is true, size is this number.
-// Otherwise size is the number of coordinates of a chunk, and there are enough chunks to cover the
-// largest range. by is the command that an error names.
+// chunksPerRange returns the number of chunks in each of several consecutive ranges. Range k is
+// from bounds[k] up to bounds[k+1]. If even is true, size is this number. Otherwise size is the
+// number of coordinates of a chunk, and there are enough chunks to cover the largest range. If
+// there are too many chunks, chunksPerRange returns an error that names the command by.
 func chunksPerRange(bounds []int64, even bool, size int64, by *schedule.Command) (int64, error) {
 	count := size
 	if !even {

@@ -26,9 +26,9 @@ func (p *peeling) leaf(n *place.Nest) error {
 	return p.commands(n, func(step) bool { return true })
 }
 
-// commands sets the nest's commands: the commands of the leaf for which wanted returns true. A
-// reorder may name both peeled loops and loops of the leaf. A reorder with both is added only if it
-// changes the order of the leaf's loops.
+// commands sets the nest's commands to the commands of the leaf for which wanted returns true. A
+// reorder may name both peeled loops and loops of the leaf. The leaf then gets a reorder of its own
+// loops, but only if this changes their order.
 func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 	n.Leaf, n.Written = nil, nil
 	var order []*variable // the leaf's loops so far
@@ -68,8 +68,8 @@ func written(c *schedule.Command, args []schedule.Arg) place.Written {
 	return w
 }
 
-// sortByOrigin returns loops in the order of their origins. Commands derived each loop from a
-// variable, which is the loop's origin. The list origins has the origins in order.
+// sortByOrigin returns loops in the order of their origins. The origin of a loop is the variable in
+// the list origins from which commands derived the loop.
 func sortByOrigin(origins, loops []*variable) []*variable {
 	at := func(v *variable) int {
 		for v != nil && !slices.Contains(origins, v) {
@@ -139,8 +139,9 @@ func (p *peeling) leafWord(a schedule.Arg, word string) (string, error) {
 	return p.inLeaf([]*variable{v})[0], nil
 }
 
-// renamed returns the text of argument a, with word(w) in place of each name w and with numbers in
-// place of the machine's extents. If word is nil, names are unchanged.
+// renamed replaces words in text, which is the text of argument a or a part of it. It replaces each
+// name w by word(a, w), and an extent of the machine, such as M.x, by its number. If word is nil,
+// names are unchanged.
 func (p *peeling) renamed(a schedule.Arg, text string,
 	word func(schedule.Arg, string) (string, error)) (string, error) {
 	var b strings.Builder

@@ -43,8 +43,8 @@ const (
 	ofLeafCommand
 )
 
-// origin returns the variable that a cut or a command of the leaf made v from. It returns nil for a
-// variable of the statement, a rotated variable and a variable of a workspace.
+// origin returns the variable from which v was made, by a cut or by a command of the leaf. It
+// returns nil for a variable of the statement, a rotated variable and a variable of a workspace.
 func (v *variable) origin() *variable {
 	if v.from != nil {
 		return v.from.of
@@ -136,10 +136,9 @@ func (p *peeling) cut(c *schedule.Command, v *variable, outer, inner schedule.Ar
 	return x, nil
 }
 
-// leafMakes lists the leaf's commands that make variables, and describes their arguments. made has
-// the indices of the arguments that name the new variables. The first arguments of some commands
-// name variables whose loops are replaced by the new loops. replaced is the number of these
-// arguments.
+// leafMakes lists the commands of the leaf that make variables. made has the indices of the
+// arguments that name the new variables. In some commands, the new loops replace the loops over
+// other variables, which the first arguments name. replaced is the number of these arguments.
 var leafMakes = map[string]struct {
 	replaced int
 	made     []int
@@ -159,7 +158,8 @@ func (p *peeling) computesWorkspace(a schedule.Arg) bool {
 	return v != nil && v.kind == ofLeafCommand && v.gone == nil && !slices.Contains(p.loops, v)
 }
 
-// ofLeaf records a command of the leaf, the loops that it names, and how it changes them.
+// ofLeaf records a command of the leaf. It also records which loops the command names, and how the
+// command changes the loops.
 func (p *peeling) ofLeaf(c *schedule.Command) error {
 	p.read = append(p.read, step{Command: c})
 	for _, arg := range c.Args {

@@ -8,7 +8,7 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// maxIterations is a limit for the number of chunks of a variable, and for the number of iterations
+// maxIterations is the largest number of chunks of a variable, and the largest number of iterations
 // on one rank. More are refused because each iteration runs a leaf, which takes at least
 // microseconds.
 const maxIterations = 1 << 24
@@ -114,10 +114,12 @@ func (p *peeling) checkCut(at *schedule.Command, x *cut) error {
 	return p.checkWhole(at, x.of, x.outer.name)
 }
 
-// checkWhole returns an error if a peeled loop cannot run over v. Three kinds of v are allowed: a
-// variable of the statement, the variable within a chunk if the loop over these chunks is also
-// peeled, and the variable of a pos command (see ofPositions). name is the variable of the loop,
-// which counts chunks or coordinates of v.
+// checkWhole returns an error if a peeled loop cannot run over v or over chunks of v. name is the
+// variable of this loop. Three kinds of v are allowed:
+//
+//   - a variable of the statement
+//   - the variable within a chunk, if the loop over these chunks is also peeled
+//   - the variable of a pos command (see ofPositions)
 func (p *peeling) checkWhole(at *schedule.Command, v *variable, name string) error {
 	switch v.kind {
 	case ofLeafCommand:

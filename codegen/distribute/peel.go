@@ -46,9 +46,9 @@ type Access struct {
 	Beside string
 }
 
-// Peel removes the distribution commands, and the commands that make their loops, from a schedule
-// for machine m. It returns the nest of these loops, or nil if the schedule has no distribute
-// command. Errors are *diag.Error with the place.
+// Peel removes the distribution commands from a schedule for machine m, together with the commands
+// that make the distributed loops. It returns the nest of these loops, or nil if the schedule has
+// no distribute command. Errors are *diag.Error with the place.
 func Peel(list []*schedule.Command, m *place.Machine, s Statement) (*place.Nest, error) {
 	first := slices.IndexFunc(list, func(c *schedule.Command) bool { return c.Name == "distribute" })
 	if first < 0 {
@@ -323,8 +323,8 @@ func (p *peeling) reorder(c *schedule.Command) error {
 	return nil
 }
 
-// permuted returns list with the elements of subset in the order that they have in subset. They
-// occupy the same indices as before. The other elements do not move.
+// permuted returns list with the elements of subset rearranged in the order that they have in
+// subset. Together they occupy the same indices as before. The other elements do not move.
 func permuted(list, subset []*variable) []*variable {
 	out := slices.Clone(list)
 	next := 0

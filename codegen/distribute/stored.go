@@ -19,9 +19,9 @@ type stored struct {
 }
 
 // lift moves peeled loops over chunks of positions outwards, past loops over variables of higher
-// levels. For example, pos(j,p,B) numbers the positions of j in all rows of a range, so a chunk may
-// continue from one row to the next. The loop over the rows must therefore be inside the loop over
-// the chunks.
+// levels. The reason is that a chunk may continue from one row to the next. For example, pos(j,p,B)
+// numbers the positions of j in all rows of a range, so the loop over the rows must be inside the
+// loop over the chunks.
 func (p *peeling) lift() {
 	for k, v := range p.loops {
 		at := p.positionVariable(v)
@@ -41,8 +41,8 @@ func (p *peeling) lift() {
 	}
 }
 
-// positionVariable returns the variable of a pos command, if the loop over v runs over chunks of
-// this variable's positions. Otherwise it returns nil.
+// positionVariable returns the variable of a pos command if the loop over v visits the command's
+// positions in chunks. Otherwise it returns nil.
 func (p *peeling) positionVariable(v *variable) *variable {
 	if v.kind == rotated {
 		v = v.turned
@@ -59,8 +59,8 @@ func (p *peeling) positionVariable(v *variable) *variable {
 	return v
 }
 
-// root returns the variable whose division, possibly in several steps, led to v. If v is not a
-// variable within chunks of another variable, root returns v itself.
+// root returns the variable that was divided to make v, a variable within chunks. The division may
+// have several steps. If v is not a variable within chunks, root returns v itself.
 func (p *peeling) root(v *variable) *variable {
 	for v.kind == innerOf {
 		v = v.from.of
@@ -69,8 +69,8 @@ func (p *peeling) root(v *variable) *variable {
 }
 
 // ofPositions records that a peeled loop runs over chunks of stored positions. name is the variable
-// of this loop. v is the variable that is divided into the chunks; a command of the leaf made it.
-// ofPositions returns an error if this command is not pos, or if its positions cannot be
+// of this loop. v is the variable that is divided into the chunks. A command of the leaf made v.
+// ofPositions returns an error if that command is not pos, or if the positions cannot be
 // distributed.
 func (p *peeling) ofPositions(at *schedule.Command, v *variable, name string) error {
 	switch {
@@ -103,8 +103,9 @@ func (p *peeling) ofPositions(at *schedule.Command, v *variable, name string) er
 	return nil
 }
 
-// access returns the access that the third argument of a pos command names. The command's variable
-// counts the stored positions of this access's tensor.
+// access returns the access that the third argument of a pos command names. The variable that the
+// command makes counts the stored positions of this access. If the argument names no access or
+// several, the function returns an error.
 func (p *peeling) access(c *schedule.Command) (*Access, error) {
 	text := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\r\n", r) {
@@ -148,9 +149,9 @@ func (a *Access) levelVars() []string {
 // levelOf returns the level of a variable, or -1.
 func (a *Access) levelOf(v string) int { return slices.Index(a.levelVars(), v) }
 
-// levels determines the tensor's levels whose positions are distributed. It returns an error if
-// these positions cannot be distributed: the levels must be the tensor's outermost levels. Loops
-// outside may already divide the coordinates of the outermost level into chunks.
+// levels determines which levels of the tensor have their positions distributed. They must be the
+// tensor's outermost levels. Loops outside may already divide the coordinates of the outermost
+// level into chunks. If the positions cannot be distributed, levels returns an error.
 func (p *peeling) levels(s *stored) error {
 	c, a := s.at.made, s.access
 	if a.Beside != "" {
@@ -200,8 +201,9 @@ func (p *peeling) levels(s *stored) error {
 	return nil
 }
 
-// fused goes back from v through the fuse and pos commands that made it, and returns the variables
-// where it ends, outermost first. If neither command made v, the result is v alone.
+// fused returns the variables from which fuse and pos commands made v, outermost first. It goes
+// back as far as such commands made the variables. If no such command made v, the result is v
+// alone.
 func (v *variable) fused() (out []*variable) {
 	if v.parts == nil {
 		return []*variable{v}
@@ -212,10 +214,11 @@ func (v *variable) fused() (out []*variable) {
 	return out
 }
 
-// onPrefix returns an error if the variables in taken do not belong to consecutive levels that end
-// at the level s.level. The variables of the levels above need not be in taken, because they become
-// loops of the leaf. Peeled loops may divide into chunks only the variable of the tensor's
-// outermost level, and not by split. Otherwise onPrefix also returns an error.
+// onPrefix checks that the variables in taken belong to consecutive levels that end at the level
+// s.level. The variables of the levels above need not be in taken, because they become loops of the
+// leaf. Peeled loops may divide the variable of the tensor's outermost level into chunks, but not
+// by split. They must not divide the variables of other levels. If one of these rules is broken,
+// onPrefix returns an error.
 func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	c, a := s.at.made, s.access
 	var roots []string
@@ -321,8 +324,8 @@ func (s *stored) isNamed(commands []string) bool {
 	return found
 }
 
-// each calls f for the variable v, and for all variables from which it was made, if a fuse or pos
-// command made them. It does nothing for other variables.
+// each calls f for v and for the variables from which v was made, if a fuse or pos command made
+// them. It does not call f for other variables.
 func (v *variable) each(f func(*variable)) {
 	if v.parts == nil {
 		return

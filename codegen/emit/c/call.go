@@ -49,10 +49,10 @@ func (f *file) prototypes() string {
 // in <math.h>.
 var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<[a-z]+\.h>`)
 
-// userText returns the text of the user's files, each file once, and the definitions of the static
-// functions through which leaves call the user's functions. For each file, the system headers that
-// the variable include matches come first, before the pragma that hides the symbols of the file
-// from other libraries.
+// userText returns the text of the user's files, each file once. It also contains the static
+// functions through which leaves call the user's functions. A pragma before each file hides the
+// file's symbols from other libraries. The system headers that the variable include matches come
+// before this pragma.
 func (f *file) userText() string {
 	var b strings.Builder
 	var texts []string

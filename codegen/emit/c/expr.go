@@ -80,9 +80,9 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 }
 
 // isComputed reports whether x is a floating-point or complex number that an operation computed,
-// and not a loaded value. If so, -x is printed as a call of a helper (prelude/neg.h). A C compiler
-// might otherwise combine the minus sign with a sum in x, which can change the result. vars has the
-// variables whose values are computed.
+// and not a literal or a loaded value. If so, -x is printed as a call of a helper (prelude/neg.h).
+// Without the helper, a C compiler might combine the minus sign with a sum in x, which can change
+// the result. vars has the variables whose values are computed.
 func isComputed(x ir.Expr, vars map[*ir.Var]bool) bool {
 	switch x := x.(type) {
 	case *ir.Load, *ir.Lit:
@@ -116,10 +116,10 @@ func computedVars(body *ir.Block) map[*ir.Var]bool {
 	return vars
 }
 
-// fused returns x + y, or x - y if minus is set, as one fused operation, which rounds once. The
-// second result is false if neither x nor y is a product. Outside of DST_FUSED functions, the C
-// compiler itself fuses nothing (see Flags), so that the bits of a sum do not depend on
-// optimization.
+// fused returns x + y, or x - y if minus is set, as one fused operation. Such an operation
+// multiplies and adds, and rounds once. The second result is false if neither x nor y is a product.
+// Outside of DST_FUSED functions, the C compiler itself fuses nothing (see Flags), so the bits of a
+// sum do not depend on optimization.
 func (f *cfunc) fused(x, y ir.Expr, minus bool) (string, bool) {
 	a, b, negative, ok := factors(x)
 	rest := signed(y, minus)

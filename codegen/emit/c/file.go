@@ -38,10 +38,10 @@ const (
 	unrolled = "unrolled" // the key in file.needs that adds loopWarning
 )
 
-// lessOptimized makes GCC optimize less, because the time of some optimizations grows with the
-// square of a function's length. It is printed before the prelude if the prelude and the longest
-// leaf together have more than maxOptimized bytes of text. An example is a sum of dozens of sparse
-// operands.
+// lessOptimized is a pragma that makes GCC optimize less. The reason is that the time of some
+// optimizations grows with the square of a function's length. The pragma is printed before the
+// prelude if the prelude and the longest leaf together have more than maxOptimized bytes of text.
+// An example of such a leaf is a sum of dozens of sparse operands.
 const (
 	lessOptimized = "#pragma GCC optimize (\"O1\", \"no-dse\")\n"
 	maxOptimized  = 150_000
@@ -142,12 +142,12 @@ type usage struct {
 	piece      bool // the statements are in the function of a parallel loop
 }
 
-// usage returns what the given statements use. The statements must be in the leaf's own function.
-// For statements in the function of a parallel loop, see usageIn.
+// usage returns what the given statements of the leaf's own function use. For statements in the
+// function of a parallel loop, see usageIn.
 func (l *leaf) usage(list ...ir.Stmt) *usage { return l.usageIn(false, list...) }
 
-// usageIn returns what statements use. piece is true if they are in the function of a parallel
-// loop, where further parallel loops are serial and need no threads.
+// usageIn returns what the given statements use. piece is true if the statements are in the
+// function of a parallel loop. Parallel loops among them are then serial and need no threads.
 func (l *leaf) usageIn(piece bool, list ...ir.Stmt) *usage {
 	u := &usage{values: l.values, piece: piece, declared: map[*ir.Var]bool{}, seen: map[any]bool{},
 		isMade: map[any]bool{}}
@@ -281,9 +281,9 @@ func slotExpr(s ir.Slot) string {
 }
 
 // rowsExpr returns the arguments of dst_rows for a tensor with dense levels: the array of values,
-// and the number of values that precede the array in the whole tensor. The product of the level
-// sizes is written out, because compilers would vectorize a loop over the levels. Vectorizing the
-// loop takes a tenth of the total compile time of a small leaf.
+// and the number of values that precede the array in the whole tensor. This number is a product of
+// level sizes, which is written out. Compilers would vectorize a loop over the levels, which takes
+// a tenth of the total compile time of a small leaf.
 func rowsExpr(s ir.Slot) string {
 	t := fmt.Sprintf("t[%d]->", s.Arg)
 	first := t + "levels[0].offset"

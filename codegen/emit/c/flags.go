@@ -19,8 +19,8 @@ func Header() string { return header }
 // -fwrapv is required because integers wrap. The floating-point flags do not change any computed
 // value: they let the compiler ignore errno and traps. NaN, infinity and the sign of zero are kept.
 // Only sums in "omp simd reduction" are reordered. The compiler must not fuse products with sums by
-// itself, because the results would then depend on how much it optimizes. Fused products are calls
-// of dst_fma in the C text. The functions marked DST_FUSED, which multiply matrices, are an
+// itself, because the results would then depend on optimization. Products that are to be fused are
+// calls of dst_fma in the C text. Functions marked DST_FUSED, which multiply matrices, are an
 // exception.
 func Flags(cpu string) []string {
 	list := []string{"-std=gnu99", "-O3", "-fopenmp", "-fwrapv", "-fno-math-errno",

@@ -18,8 +18,8 @@ type lineLoop struct {
 }
 
 // lineLoop prepares s to be printed as a loop over whole cache lines, which are stored past the
-// caches. It returns nil if no store of s bypasses the caches. It also returns nil if s always has
-// fewer iterations than a line has elements.
+// caches. It returns nil if no store of s bypasses the caches, or if s is known to have fewer
+// iterations than a line has elements.
 func (f *cfunc) lineLoop(s *ir.For) *lineLoop {
 	if !s.Nontemporal {
 		return nil
@@ -36,9 +36,10 @@ func (f *cfunc) lineLoop(s *ir.For) *lineLoop {
 	return nil
 }
 
-// write prints the loop. Elements before the first whole cache line and after the last one are
-// stored normally. A loop whose constant length is a number of whole lines is simpler: if its first
-// element begins a line, all lines are stored past the caches, and otherwise none.
+// write prints the loop. Whole cache lines are stored past the caches. The elements before the
+// first whole line and after the last one are stored normally. If the loop has a constant length
+// that is a multiple of a line, the code is simpler. All lines are then stored past the caches if
+// the first element begins a line, and none are otherwise.
 func (l *lineLoop) write() {
 	l.function.leaf.file.need("line")
 	l.function.storeLines = true
@@ -117,9 +118,9 @@ func (l *lineLoop) address(origin string) string {
 	return to
 }
 
-// wholeLines prints the loop over [lo, hi) as a loop over cache lines. The elements of this range
-// must fill whole lines. origin is the number of an iteration, and base is the address of the
-// element that this iteration stores. The addresses of the other stored elements are computed from
+// wholeLines prints the loop over [lo, hi) as a loop over cache lines. The elements that this range
+// stores must fill whole lines. origin is the number of an iteration, and base is the address of
+// the element that this iteration stores. The addresses of the other elements are computed from
 // base.
 func (l *lineLoop) wholeLines(base, origin, lo, hi string) {
 	at, lane, line := l.function.Temps.Fresh(l.v+"_line"), l.function.Temps.Fresh("lane"),

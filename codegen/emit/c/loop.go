@@ -10,7 +10,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// loop prints a loop in the form that its kind and its place ask for.
+// loop prints a loop. The form of the loop depends on its kind, on whether it runs in strips, and
+// on whether it is in the function of a parallel loop.
 func (f *cfunc) loop(s *ir.For) {
 	part := f.shares[s]
 	outer := f.outermost
@@ -58,10 +59,10 @@ func (f *cfunc) plainLoop(s *ir.For, lo, end string) {
 	f.Line("}")
 }
 
-// isTail reports whether a While loop has the form of a loop that stores the remaining entries of
-// one operand, after a merge has reached the end of the others. Usually few entries are left, so
-// vectorizing this loop is not worthwhile. The loop is printed with the macro dst_alone, which
-// keeps GCC from vectorizing it.
+// isTail reports whether a While loop looks like the tail of a merge: a loop that stores the
+// remaining entries of one operand, after the merge has reached the end of the others. Usually few
+// entries are left, so vectorizing a tail is not worthwhile. A tail is printed with the macro
+// dst_alone, which keeps GCC from vectorizing it.
 func isTail(s *ir.While) bool {
 	stores := false
 	for _, t := range s.Body.List {
@@ -115,9 +116,10 @@ func picksRows(b *ir.Block) bool {
 	return false
 }
 
-// unrolledLoop prints a loop whose body is unrolled by a factor. A loop over whole groups of
-// iterations tests its condition once for each group, and a plain loop runs the rest. A loop that
-// has at most one group, or the factor 1, is printed as one loop.
+// unrolledLoop prints a loop whose body is unrolled by a factor. The factor is the number of
+// iterations in a group. A loop over whole groups tests its condition once for each group, and a
+// plain loop runs the rest. If the loop has at most one group, or if the factor is 1, it is printed
+// as one loop.
 func (f *cfunc) unrolledLoop(s *ir.For) {
 	n := unrollFactor(s)
 	if hasAtMost(s, n) || n == 1 {
@@ -189,11 +191,11 @@ const (
 	loopWeight          = 4    // how many times the statements in a loop count
 )
 
-// unrollFactor returns the number of copies of an unrolled loop's body. It is the requested factor,
-// but at most the number of iterations. If full unrolling is requested, it is the number of
-// iterations, or 16 if the number is unknown. It is less if the copies would be too many or too
-// long for GCC to compile fast. A loop whose body always fails has the factor 1, because it has at
-// most one iteration and GCC warns if such a loop is unrolled.
+// unrollFactor returns the number of copies of an unrolled loop's body. This is the requested
+// factor, but at most the number of iterations. If full unrolling is requested, it is the number of
+// iterations, or 16 if the number is unknown. The result is smaller if the copies would be too many
+// or too long for GCC to compile fast. The result is 1 if the body always fails, because such a
+// loop has at most one iteration, and GCC would warn if the loop were unrolled.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
 	if alwaysFails(s.Body) {

@@ -27,9 +27,10 @@ type parallelLoop struct {
 }
 
 // parallel prints a parallel loop in two versions. With OpenMP, threads share the pieces of the
-// loop's range, and the loop's function is called for each piece. The version for one thread has no
-// OpenMP. It calls the function once for the whole range, or for each piece if the loop has sums or
-// if finished pieces are reported as progress. outermost is true if the loop is in no other loop.
+// loop's range, and the loop's function is called for each piece. Without OpenMP, one thread calls
+// the function once for the whole range. It calls the function for each piece instead if the loop
+// has sums, or if finished pieces are reported as progress. outermost is true if the loop is in no
+// other loop.
 func (f *cfunc) parallel(s *ir.For, outermost bool) {
 	l := &parallelLoop{function: f, s: s, piece: f.leaf.pieceOf(s, outermost)}
 	l.reportsPieces = outermost && !l.piece.reportsProgress

@@ -61,8 +61,9 @@ func (l *leaf) shares(b *ir.Block, piece bool) map[*ir.For]*share {
 	return all
 }
 
-// inStrips reports whether an outermost loop may run in strips. A loop with a constant number of at
-// most maxCopies iterations, a loop with a short body and a loop with sums may not.
+// inStrips reports whether the outermost loop s may run in strips. It returns false for three kinds
+// of loops: loops with a constant number of at most maxCopies iterations, loops with a short body,
+// and loops with sums. piece is true if s is in the function of a parallel loop.
 func inStrips(s *ir.For, piece bool) bool {
 	if s.Kind != ir.Serial && (s.Kind != ir.Parallel || !piece) || len(s.Reduce) > 0 {
 		return false
@@ -80,8 +81,8 @@ func inStrips(s *ir.For, piece bool) bool {
 	return long
 }
 
-// settled reports whether x loads nothing, and no statement in list sets or declares a variable of
-// x.
+// settled reports whether the statements in list leave the value of x unchanged: x loads nothing,
+// and no statement sets or declares a variable of x.
 func settled(x ir.Expr, list []ir.Stmt) bool {
 	ok := true
 	vars := map[*ir.Var]bool{}

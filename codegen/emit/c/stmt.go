@@ -147,8 +147,9 @@ func (f *cfunc) assign(s *ir.Assign) {
 }
 
 // added returns the C assignment that adds x to target, a variable or an array element. In a vector
-// loop, a product is fused with the sum. Elsewhere it is not fused. In a serial loop, a sum usually
-// waits for the previous sum, and a plain addition has less latency than a fused one.
+// loop, the addition is fused with the product if x is a product. In a serial loop, it is not
+// fused. There, a sum usually waits for the previous sum, and a plain addition has less latency
+// than a fused one.
 func (f *cfunc) added(target string, x ir.Expr) string {
 	if a, b, negative, ok := factors(x); ok && f.inVectorLoop {
 		return target + " = " + f.fma(a, b, negative, target)
@@ -227,12 +228,12 @@ func (f *cfunc) fill(s *ir.Fill) {
 	f.Line("    %s[%s] = %s;", f.Array(s.A), k, x)
 }
 
-// filled returns the number of elements that a fill sets. ok is true only if the number is a
-// constant greater than 1.
+// filled returns the number of elements that a fill sets, if its upper bound is its lower bound
+// plus a constant greater than 1. Otherwise ok is false.
 //
-// A constant lets the C compiler emit stores instead of a call of memset, before which registers
-// would be saved. The compiler may not find the number by itself, for example if the bounds were
-// computed by a negation.
+// A constant lets the C compiler emit stores. Without one, the compiler calls memset and must save
+// registers before the call. The compiler may not find the constant by itself, for example if the
+// bounds were computed by a negation.
 func filled(s *ir.Fill) (n int64, ok bool) {
 	b, ok := s.Hi.(*ir.Binary)
 	if !ok || b.Op != ir.Add || !ir.Same(b.X, s.Lo) {
@@ -349,9 +350,9 @@ func (f *cfunc) publish(s *ir.Publish) {
 	f.Line("%s = 0;", a)
 }
 
-// declareLate declares C variables for the arrays that the function publishes, if a statement after
-// the first Publish may fail. The variables hold the arrays until no later statement can fail. Only
-// then are the arrays stored in the result.
+// declareLate declares C variables for the arrays that the function publishes. The variables hold
+// the arrays until no later statement can fail. Only then are the arrays stored in the result. If
+// no statement after the first Publish may fail, declareLate declares nothing.
 func (f *cfunc) declareLate() {
 	if f.leaf.tail {
 		return

@@ -28,10 +28,10 @@ const maxValues = 16
 // largest type.
 const valueBytes = 16
 
-// Values returns the numbers of the statement that are not in the C text of Unnamed. A call of the
-// leaf passes them as the environment's values, so that leaves that differ only in these numbers
-// share one text. They are in the order of their occurrence in fn, and each starts valueBytes after
-// the previous one. Numbers that influence the code stay in the text: 0, 1, -1, infinities and
+// Values returns the numbers of the statement that Unnamed leaves out of the C text. A call of the
+// leaf passes them in the environment, so leaves that differ only in these numbers share one text.
+// The numbers are in the order of their occurrence in fn, and each starts valueBytes after the
+// previous one. Numbers that influence the code stay in the text: 0, 1, -1, infinities and
 // divisors. Values returns an empty slice if there are more than maxValues numbers, or if fn calls
 // a user's C function.
 func Values(fn *ir.Func) []byte {
@@ -96,8 +96,8 @@ func isValue(l *ir.Lit) bool {
 }
 
 // valueOf returns the index in list of the literal with the same value and position as l, or -1.
-// Equal numbers at different positions of a statement are different literals, so that a leaf does
-// not depend on whether two params are equal.
+// Equal numbers at different positions of a statement are different literals. The code of a leaf
+// therefore does not depend on whether two params are equal.
 func valueOf(list []*ir.Lit, l *ir.Lit) int {
 	return slices.IndexFunc(list, func(v *ir.Lit) bool { return *v == *l })
 }
@@ -108,8 +108,8 @@ type numbers struct {
 	used []bool    // by index of all; nil if none is used
 }
 
-// name returns the name of the local variable that holds the number l, if the leaf reads l at run
-// time. Otherwise the second result is false, and l is printed as a literal.
+// name returns the name of the local variable that holds the number l, if the leaf reads l from the
+// environment. If it does not, the second result is false, and l is printed as a literal.
 func (x *numbers) name(l *ir.Lit) (string, bool) {
 	n := valueOf(x.all, l)
 	if n < 0 {

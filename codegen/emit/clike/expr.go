@@ -70,8 +70,9 @@ func precedence(op ir.Op) int {
 	return PrecProduct
 }
 
-// Paren returns the text s of an expression. The text is in parentheses if prec binds tighter than
-// own, the precedence of the expression.
+// Paren returns the text s of an expression, in parentheses if they are needed. own is the
+// precedence of the expression, and prec is the precedence that its place needs. Parentheses are
+// needed if own is lower than prec.
 func Paren(s string, own, prec int) string {
 	if own < prec {
 		return "(" + s + ")"
@@ -79,7 +80,7 @@ func Paren(s string, own, prec int) string {
 	return s
 }
 
-// Suffix returns the name of a type in names of the prelude.
+// Suffix returns the abbreviation of type t in names of the prelude, such as f64.
 func Suffix(t tensor.Type) string {
 	return map[tensor.Type]string{
 		tensor.Bool: "b", tensor.Int32: "i32", tensor.Int64: "i64", tensor.Float32: "f32",
@@ -189,8 +190,8 @@ func binary(d Dialect, x *ir.Binary, prec int) string {
 	return Paren(lhs+" "+x.Op.String()+" "+Expr(d, x.Y, right), own, prec)
 }
 
-// operandOf returns the precedence that the left operand of a logical operator needs. A chain of
-// one operator needs no parentheses, but a mixture of operators does.
+// operandOf returns the precedence that x needs as the left operand of the logical operator op. A
+// chain of one operator needs no parentheses, but a mixture of operators does.
 func operandOf(op ir.Op, x ir.Expr) int {
 	if b, ok := x.(*ir.Binary); ok && b.Op == op {
 		return precedence(op)
