@@ -7,10 +7,10 @@ import (
 	"distaff/codegen/network"
 )
 
-// hoistedSum is a sum that is computed outside its term. Its value is stored in a temporary, the
-// field at, which replaces the sum as a factor of the term. The sum's loops are placed where the
-// consumer's loop over order[k] would begin. The field order lists all variables, and the sum's
-// loops are nested in this order.
+// hoistedSum is a sum that is computed outside its term. The value of the sum is stored in the
+// temporary at, which replaces the sum as a factor of the term. body has the terms of the sum. The
+// field order lists all variables, and the sum's loops are nested in this order. These loops are
+// placed where the consumer's loop over order[k] would begin.
 type hoistedSum struct {
 	k     int
 	order []string
@@ -38,8 +38,8 @@ type contractor struct {
 	made    map[*network.Contraction]*hoistedSum
 }
 
-// root returns the term that reads the plan's intermediates. It also has the factors that are not
-// part of the contraction problem.
+// root returns the term that reads the plan's intermediates. The term also has the original factors
+// that are not part of the contraction problem.
 func (m *contractor) root() *term {
 	out := m.product(m.plan.Root, m.nest.in.Order)
 	out.neg = m.term.neg

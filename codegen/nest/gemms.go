@@ -8,10 +8,9 @@ import (
 	"distaff/codegen/cin"
 )
 
-// findGemms looks for matrix products in the term x and in the sums that were taken out of x. A
-// matrix product can replace the innermost loops of a term. findGemms adds each product to
-// n.gemms. The term is added to a tensor, and left has the variables of this tensor in storage
-// order.
+// findGemms adds matrix products to n.gemms: the products in the term x and in the sums that were
+// taken out of x. A matrix product can replace the innermost loops of a term. The parameter left
+// has the variables of the tensor that x is added to, in storage order.
 func (n *Nest) findGemms(x *term, left []string) {
 	for _, p := range x.parts {
 		for _, y := range p.body {
@@ -34,8 +33,9 @@ func (n *Nest) findGemms(x *term, left []string) {
 	n.gemms = append(n.gemms, p)
 }
 
-// gemmOrder returns the variables of the loops of a term's product of matrices: the summed
-// variables first, and then the variables of left in storage order.
+// gemmOrder returns the variables of a term's product of matrices, in the order of the product's
+// loops. The summed variables come first. Then come the variables that are also in left, in storage
+// order.
 func (x *term) gemmOrder(left []string) []string {
 	places := keepOnly(left, slices.Concat(x.gemm.Rows, x.gemm.Cols))
 	return append(keepOnly(x.sums, x.gemm.Sums), places...)
@@ -92,8 +92,8 @@ func nestOf(s cin.Stmt, vars []string) cin.Stmt {
 	return s
 }
 
-// mustStaySerial reports whether an outermost loop must stay serial, because a product of matrices
-// in it runs on all threads.
+// mustStaySerial reports whether the outermost loop f must stay serial because a product of
+// matrices inside it runs on all threads.
 func (n *Nest) mustStaySerial(f *cin.Forall) bool {
 	if inside, whole := n.gemmInside(f); inside {
 		return whole || n.in.Size(f.Var) < manyProducts

@@ -64,10 +64,10 @@ func (n *Nest) operandsOf(x *term, k int, merged, direct map[string]bool) {
 	})
 }
 
-// separateLoops returns a sequence of loops, one for each group of terms. The loops are over the
-// variables from order[k] on, and add to the target one after another. If the target does not allow
-// additions, or if each addition to it would round a value, the loops add to a workspace instead.
-// The workspace is then copied to the target.
+// separateLoops returns a sequence of loop nests, one for each group of terms. The nests are over
+// the variables from order[k] on, and add to the target one after another. If the target does not
+// allow additions, or if each addition to it would round a value, the loops add to a workspace
+// instead. The workspace is then copied to the target.
 func (n *Nest) separateLoops(groups [][]*term, k int, t target) cin.Stmt {
 	if len(t.ordered) > 0 || !t.temp && n.in.Rounds {
 		return n.workspace(slices.Concat(groups...), k, t)

@@ -86,9 +86,9 @@ func New(in Problem) *Nest {
 	return n
 }
 
-// StorageOrder returns list, the variables of an access to the result in storage order. Entries are
-// appended to the result along the first variables of list. ordered is the number of these
-// variables.
+// StorageOrder returns vars in storage order, as list. vars are the variables of an access to the
+// result, and f is the result's format. Entries are appended to the result along the first
+// variables of list. ordered is the number of these variables.
 func StorageOrder(vars []string, f tensor.Format) (list []string, ordered int) {
 	for l, mode := range f.Order {
 		list = append(list, vars[mode])
@@ -138,9 +138,9 @@ func (n *Nest) Statement(gemms *Gemms) cin.Stmt {
 	return n.build(n.terms, 0, n.target)
 }
 
-// build returns the loop nest that computes the terms, over the variables from order[k] on. If the
-// loops outside this nest bind all free variables of an explicit sum, the sum becomes a producer.
-// The nest is then its consumer.
+// build returns the loop nest that computes the terms, over the variables from order[k] on. It also
+// makes producers for explicit sums. An explicit sum becomes a producer here if the loops outside
+// this nest bind all its free variables. The nest is the consumer of these producers.
 func (n *Nest) build(terms []*term, k int, t target) cin.Stmt {
 	var ready []*pendingSum
 	rest := make([]*term, len(terms))
@@ -259,9 +259,8 @@ func (n *Nest) sum(terms []*term, k int, t target) cin.Stmt {
 }
 
 // parts returns the loop nest that computes the terms, over the variables from order[k] on. At
-// least one term has a hoisted sum that is computed just outside the loop over order[k]. parts
-// puts the producer of each such sum around the statement that reads the sum. Around the nest
-// itself, the producer of the first sum is outermost.
+// least one term has a hoisted sum that is computed just outside the loop over order[k]. parts adds
+// a producer for each such sum (see withProducers).
 func (n *Nest) parts(terms []*term, k int, t target) cin.Stmt {
 	rest, here := splitParts(terms, func(p *hoistedSum) bool { return p.k == k })
 	return n.withProducers(n.loops(rest, k, t), here)
@@ -286,8 +285,9 @@ func splitParts(terms []*term, taken func(*hoistedSum) bool) (rest []*term, part
 }
 
 // withProducers returns statement s together with the code that computes the temporaries of parts.
-// Only one statement, the reader, reads such a temporary: s, or the code for a later part. The
-// reader becomes the consumer of a where statement whose producer computes the temporary.
+// Each temporary has a producer and a consumer, which form a where statement. The consumer is the
+// producer of the first later part that reads the temporary. If no later part reads it, the
+// consumer is s. Around s, the producer of the first part is outermost.
 func (n *Nest) withProducers(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 	made := make([]cin.Stmt, len(parts))
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -311,8 +311,8 @@ func (n *Nest) withProducers(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 }
 
 // scalar returns the nest of the terms for a target without unbound variables. At least one of the
-// terms sums over order[k]. The sums go to a scalar temporary, which is then assigned to the
-// target together with the other terms.
+// terms sums over order[k]. The nest adds the sums to a scalar temporary. It then assigns the
+// temporary, together with the other terms, to the target.
 func (n *Nest) scalar(terms []*term, k int, t target) cin.Stmt {
 	var here, summed []*term
 	for _, x := range terms {
@@ -333,9 +333,9 @@ func (n *Nest) scalar(terms []*term, k int, t target) cin.Stmt {
 }
 
 // groups divides terms into groups. The terms of a group share one nest. All terms that do not sum
-// over v are in one group. Two terms that sum over v are in the same group if they walk the same
-// sparse accesses, need the same temporaries and sum over the same variables. One pass over these
-// accesses is then enough.
+// over v are in one group. Two terms that sum over v are in the same group if one pass over their
+// sparse accesses is enough. For this they must walk the same sparse accesses, need the same
+// temporaries and sum over the same variables.
 func (n *Nest) groups(terms []*term, v string) [][]*term {
 	var keys []string
 	byKey := map[string][]*term{}

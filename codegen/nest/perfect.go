@@ -11,9 +11,9 @@ import (
 // the result. Such a nest is made if there is a schedule, because a schedule can reorder, fuse and
 // split its loops most freely.
 //
-// perfect returns nil if there is no schedule, if it begins with temporaries, or if there is no
-// perfect nest. All terms must sum over the same variables. If the result has compressed levels,
-// the result's variables must come before the summed ones in the order of the loops.
+// perfect returns nil if there is no schedule, if a term needs temporaries, or if no perfect nest
+// is possible. All terms must sum over the same variables. If the result has compressed levels, the
+// result's variables must come before the summed variables in the order of the loops.
 func (n *Nest) perfect() []string {
 	if !n.plain {
 		return nil

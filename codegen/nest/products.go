@@ -15,14 +15,15 @@ import (
 // of sparse levels, are around the call. By default a product of matrices is used if it pays. A
 // schedule asks for it with substitute, whose variables are variables of the statement.
 
-// DefaultGemmWork is the default of Target.GemmWork, in multiply-adds. A BLAS computes a product
-// of this size several times as fast as loops do, and takes longer than threads take to start.
+// DefaultGemmWork is the default of Target.GemmWork, in multiply-adds. For a product of this size,
+// a BLAS is several times as fast as loops. The product also takes longer than the start of
+// threads.
 const DefaultGemmWork = 1 << 18
 
-// These limits apply if the request leaves GemmWork at 0, except to the terms that a schedule
-// substitutes. A term or contraction is computed as a matrix product only if the result has at
-// least gemmPlaces rows and gemmPlaces columns, and each sum has at least gemmTerms terms. If the
-// result is narrower or the sums are shorter, loops are about as fast.
+// These limits apply if the request leaves GemmWork at 0. They do not apply to terms that a
+// schedule substitutes. A term or contraction is computed as a matrix product only if the result
+// has at least gemmPlaces rows and gemmPlaces columns, and each sum has at least gemmTerms terms.
+// If the result is narrower or the sums are shorter, loops are about as fast.
 const (
 	gemmPlaces = 64
 	gemmTerms  = 8
@@ -32,8 +33,8 @@ const (
 // side, each on one thread. In a smaller loop, each product runs on all threads.
 const manyProducts = 64
 
-// product is a term that is computed as a product of matrices. For a contraction that ends in a
-// product (Nest.gemms), outer and parallel are not set.
+// product is a term that is computed as a product of matrices. It also describes a product at the
+// end of a contraction (Nest.gemms). In this case outer and parallel are not set.
 type product struct {
 	term *term
 	// outer has the variables of the loops around the product. inner has the variables of the loops
@@ -228,9 +229,9 @@ func (n *Nest) isTrailing(a *cin.Access, v string) bool {
 	return true
 }
 
-// fitsResult reports whether product p may be computed inside the loops around it. If entries are
-// appended to the result, the outermost of these loops must be over the variables along which they
-// are appended. The loops must be in storage order.
+// fitsResult reports whether product p may be computed inside the loops around it. Entries may be
+// appended to the result along some of its variables. The outermost of p's outer loops must then be
+// over these variables, in storage order.
 func (n *Nest) fitsResult(p *product) bool {
 	ordered := n.target.ordered
 	for _, v := range p.outer {

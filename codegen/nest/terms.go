@@ -25,9 +25,9 @@ type term struct {
 	gemm *network.Gemm
 }
 
-// expression returns the term as an expression. The factors are sorted by the loops that bind
-// their variables. A partial product that does not change in an inner loop is then computed
-// outside that loop.
+// expression returns the term as an expression. It sorts the factors by the loops that bind their
+// variables, outermost first. With this order, a partial product that does not change in an inner
+// loop is computed outside that loop.
 func (n *Nest) expression(t *term) cin.Expr {
 	factors := slices.Clone(t.factors)
 	slices.SortStableFunc(factors, func(a, b cin.Expr) int { return n.depth(a) - n.depth(b) })
@@ -41,8 +41,8 @@ func (n *Nest) expression(t *term) cin.Expr {
 	return x
 }
 
-// depth returns how many of the outermost loops must be around x, so that they bind all variables
-// of x. n.in.Order lists the variables of the loops. The depth of a scalar temporary is 0.
+// depth returns the smallest number of outermost loops that bind all variables of x. n.in.Order
+// lists the variables of the loops, outermost first. The depth of a scalar temporary is 0.
 func (n *Nest) depth(x cin.Expr) int {
 	d := 0
 	cin.ExprAccesses(x, func(a *cin.Access) {
@@ -61,8 +61,9 @@ type pendingSum struct {
 	body []*term
 }
 
-// term converts a term of the normal form, which sums over sums. Each explicit sum in a factor
-// becomes a scalar temporary, which must be computed before the term.
+// term converts a term of the normal form for the nest. The parameter sums has the variables that
+// the term sums over. Each explicit sum in a factor becomes a scalar temporary, which must be
+// computed before the term.
 func (n *Nest) term(t *notation.Term, sums []string) *term {
 	out := &term{sums: sums, neg: t.Negative}
 	for _, f := range t.Factors {
@@ -162,9 +163,9 @@ func (t *term) hasPart(k int) bool {
 	return slices.ContainsFunc(t.parts, func(p *hoistedSum) bool { return p.k == k })
 }
 
-// multipliedOut reverses the hoisting of sums. It returns the term as one product: each temporary
-// of a hoisted sum is replaced by the sum's factors, and the sum's variables are summed by the
-// term. The order of the factors may differ from their order before the hoisting.
+// multipliedOut reverses the hoisting of sums. It returns the term as one product. The factors of a
+// hoisted sum replace the sum's temporary, and the term then sums over the sum's variables. The
+// order of the factors may differ from their order before the hoisting.
 func (t *term) multipliedOut() *term {
 	if len(t.parts) == 0 {
 		return t

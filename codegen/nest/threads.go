@@ -57,10 +57,10 @@ func (n *Nest) OnThreads(s cin.Stmt, shared map[string]bool) cin.Stmt {
 	return s
 }
 
-// filled returns statement s with its loops on threads, if several threads may fill the workspace
-// together. The statement fills a workspace and is outside of all loops. shared says for each
-// workspace whether threads may fill it together. Loops that must stay serial are returned
-// unchanged.
+// filled returns statement s with some of its loops on threads. s fills a workspace and is outside
+// of all loops. The map shared says for each workspace whether several threads may fill it
+// together. If they may, an outermost loop over a variable of the workspace runs on threads. Other
+// loops are returned unchanged.
 func filled(s cin.Stmt, shared map[string]bool) cin.Stmt {
 	switch s := s.(type) {
 	case *cin.Where:

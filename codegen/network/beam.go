@@ -16,13 +16,12 @@ type forest struct {
 	cost  float64
 }
 
-// beam returns a plan of a product, which it finds by beam search. beam is used if the product has
-// too many states for the exact search. It builds contraction trees by joining two items at a time,
-// and after each step keeps the trees with the fewest multiply-adds. For each tree in the last list
-// it searches for the best loops, and visits at most treeStates states. It may also try a plan
-// without intermediates. If the problem has a tree, beam tries only this tree. The plan's Bound is
-// a lower bound of the cost of any plan of the product. The result is nil if beam finds no possible
-// loops.
+// beam returns a plan of a product, which it finds by beam search. It is used if the product has
+// too many states for the exact search. beam first looks for contraction trees that need few
+// multiply-adds (see forests). For each tree it then searches for the best loops, and visits at
+// most treeStates states. It may also try a plan without intermediates. If the problem has a tree,
+// beam tries only this tree. The plan's Bound is a lower bound of the cost of any plan of the
+// product. The result is nil if beam finds no possible loops.
 func (m *model) beam() *Plan {
 	var best *Plan
 	try := func(p Problem) {

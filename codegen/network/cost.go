@@ -115,8 +115,8 @@ const nearBytes, cacheBytes, manyBytes = 1 << 15, 1 << 20, 1 << 25
 
 // item is one operand of a contraction: a factor of the product or, if made is true, an
 // intermediate. Most intermediates are the contraction of several factors. An intermediate can also
-// be a single factor that was summed over the variables that neither another factor nor the result
-// has.
+// be a single factor that was summed. It was then summed over its variables that occur in no other
+// factor and not in the result.
 type item struct {
 	factors set
 	made    bool
@@ -157,8 +157,9 @@ func (m *model) iterations(items []item, vars set) float64 {
 	return n
 }
 
-// uniformAt reports whether the contraction of the factors is uniform along v: for fixed
-// coordinates of the other variables, it has a value at every coordinate of v or at none.
+// uniformAt reports whether the contraction of the factors is uniform along v. It is uniform if,
+// for fixed coordinates of the other variables, the contraction has a value at every coordinate of
+// v or at none.
 func (m *model) uniformAt(factors set, v int) bool {
 	for s := factors; s != 0; s &= s - 1 {
 		if f := s.first(); m.has[f].has(v) && !m.uniform[f].has(v) {
@@ -190,10 +191,10 @@ func (m *model) allowed(items []item, bound set, v int) bool {
 	return true
 }
 
-// loop is the work of one loop, summed over all its runs. steps is the cost of the iterations, and
+// loop is the work of one loop, summed over all its runs. steps is the cost of the iterations.
 // moved is the cost of bringing the data that the iterations read into caches. bytes is the number
-// of bytes of coordinates, and of values of factors, that the iterations read. lanes is the number
-// of these bytes that vector loads read; steps already includes the cost of these loads.
+// of bytes that the iterations read from coordinates and from the values of factors. lanes is the
+// part of bytes that vector loads read. steps already includes the cost of these loads.
 type loop struct{ steps, moved, bytes, lanes float64 }
 
 func (l loop) spent() spent { return spent{l.steps + (l.bytes-l.lanes)*byteCost, l.moved} }
@@ -319,10 +320,10 @@ func (m *model) keeps(items []item, v int) bool {
 // the product from being appended to the result in order. The sums are then added to a workspace.
 //
 // If all variables along which the result is appended to are bound, the cost is 0, because v's loop
-// cannot change the order. If v's loop is the first that prevents the order, the cost is the cost
-// of the workspace. The estimate assumes that the loops over the remaining variables of the result
-// come directly inside v's loop. If v's loop is a later loop over a summed variable, the cost is
-// the cost of the additions that it causes. In all other cases the cost is 0.
+// cannot change the order. If v's loop is the first loop that prevents the order, the cost is the
+// cost of the workspace. This estimate assumes that the loops over the remaining variables of the
+// result come directly inside v's loop. If v's loop is a later loop over a summed variable, the
+// cost is the cost of the additions that v's loop causes. In all other cases the cost is 0.
 func (m *model) appendCost(items []item, bound set, v int) float64 {
 	front := set(0)
 	k := 0
@@ -373,10 +374,9 @@ func (m *model) kindOf(factors, bound set) Kind {
 }
 
 // onThreads reports whether several threads run the loop over v, which makes an intermediate from
-// the items. The caller ensures two things: the loop is the outermost loop of the intermediate, and
-// the intermediate is made outside all other loops. Several threads run the loop if the
-// intermediate is a scalar. They also run it if they can share the intermediate and v is one of its
-// variables.
+// the items. The loop must be the outermost loop of the intermediate, and the intermediate must be
+// made outside all other loops. Several threads run the loop if the intermediate is a scalar. They
+// also run it if they can share the intermediate and v is one of the intermediate's variables.
 func (m *model) onThreads(items []item, v int) bool {
 	factors := state{items: items}.factors()
 	open := m.open(factors)
@@ -388,11 +388,10 @@ func (m *model) onThreads(items []item, v int) bool {
 		choice.MayShare(analysis.Intermediate{Added: m.iterations(items, m.varsIn(items))})
 }
 
-// sumsAlone reports whether only one thread can run the outermost loop of state x, which sums into
-// a dense result. v is the variable of the loop directly inside the outermost loop. A single thread
-// runs the outermost loop if three conditions hold: v is not the result's outermost variable, the
-// threads cannot divide the result by another variable, and a partial result for each thread costs
-// too much.
+// sumsAlone reports whether a single thread runs the outermost loop of state x, which sums into a
+// dense result. v is the variable of the loop directly inside the outermost loop. Three conditions
+// must hold: v is not the result's outermost variable, the threads cannot divide the result by
+// another variable, and a partial result for each thread costs too much.
 func (m *model) sumsAlone(x state, v int) bool {
 	if x.bound.len() != 1 || x.bound&m.result != 0 || m.result == 0 || len(m.ordered) > 0 ||
 		v == m.number(m.problem.Left[0]) {
@@ -419,10 +418,10 @@ func (m *model) entriesOf(factors, bound set) float64 {
 	return m.places(open) * m.filled(factors, open) / max(times, 1)
 }
 
-// startCost returns the cost of starting the loops that make an intermediate from items, nested in
-// loops over bound. The branch at the end of each loop is mispredicted, which delays arithmetic but
-// not loads. A scalar intermediate adds no cost, because without the intermediate its loops would
-// start as often, inside the consumer's loops.
+// startCost returns the cost of starting the loops that make an intermediate from items. These
+// loops are nested in loops over bound. The branch at the end of each loop is mispredicted, which
+// delays arithmetic but not loads. The cost of a scalar intermediate is 0. Without the
+// intermediate, its loops would be in the consumer's loops, and would start as often.
 func (m *model) startCost(items []item, bound set) spent {
 	if bound == 0 || m.open(state{items: items}.factors()).within(bound) {
 		return spent{}
@@ -432,7 +431,8 @@ func (m *model) startCost(items []item, bound set) spent {
 
 // makeCost returns the cost of storing an intermediate, without the cost of the loops that compute
 // it. The intermediate is the contraction of items, and its loops are nested in loops over bound.
-// Of the points of bound where every item has a value, the fraction share makes the intermediate.
+// It is made at a fraction of the points of bound where every item has a value. share is this
+// fraction.
 func (m *model) makeCost(items []item, share float64, bound set) float64 {
 	factors := set(0)
 	for _, it := range items {

@@ -17,7 +17,8 @@ func (m *model) places(vars set) float64 {
 	return n
 }
 
-// filledShare returns the expected share of filled places if entries are put into places at random.
+// filledShare returns the expected share of places with an entry, if the given number of entries is
+// put into places at random.
 func filledShare(entries, places float64) float64 { return -math.Expm1(-entries / places) }
 
 // densities returns the densities of factor f, indexed by set of variables.

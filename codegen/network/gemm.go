@@ -21,10 +21,11 @@ func (g *Gemm) Vars() []string { return slices.Concat(g.Sums, g.Rows, g.Cols) }
 // it.
 func (c *Contraction) IsGemm() bool { return c.Gemm != nil && len(c.Gemm.Vars()) == len(c.Loops) }
 
-// gemmAt returns the variables of the rows, columns and sums of the matrix product that computes
-// the rest of state x. vars are the variables of all loops of x. ok is false if one matrix product
-// cannot compute the rest. It can do so only if exactly two items have unbound variables, if these
-// variables belong to dense levels, and if each of them is a row, a column or a sum.
+// gemmAt looks for one matrix product that computes the rest of state x. It returns the variables
+// of the product's rows, columns and sums. vars are the variables of all loops of x. ok is false if
+// there is no such product. A product requires that exactly two items have unbound variables, that
+// these variables belong to dense levels, and that each of these variables is a row, a column or a
+// sum.
 func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 	rest := vars &^ x.bound
 	if s.model.problem.Gemm == nil || rest == 0 || !s.complete(x) ||
@@ -114,9 +115,10 @@ func (s *search) gemmCost(x state, vars set) float64 {
 	return s.model.iterations(x.items, x.bound) * each
 }
 
-// These are extra costs of one element of an operand or result of a matrix product, in scalar
-// multiply-adds. packedPlace applies if the matrix must be copied (packed) before it is multiplied.
-// lonePlace applies if the elements next to this one in memory do not belong to the matrix.
+// packedPlace and lonePlace are extra costs for each element of a matrix in a matrix product. The
+// unit is a multiply-add of a scalar loop. packedPlace applies if the matrix must be copied
+// (packed) before it is multiplied. lonePlace applies if the neighbours of an element in memory do
+// not belong to the matrix.
 const packedPlace, lonePlace = 2, 6
 
 // placeCost returns the cost of reading or writing one element of a matrix that has the variables
@@ -180,9 +182,9 @@ func (m *model) names(vars set) (list []string) {
 }
 
 // gemm completes contraction c with one matrix product, which replaces its innermost loops. x is
-// the state that these loops begin with, and vars is the set of all variables of the loops of x.
-// gemm adds the bytes that the product reads and writes to the plan. The product runs at the
-// fraction share of the points of the outer loops.
+// the state that these loops begin with. vars is the set of all variables of the loops of x. share
+// is the fraction of the points of the outer loops at which the product runs. gemm also adds the
+// bytes that the product reads and writes to the plan.
 func (b *builder) gemm(c *Contraction, x state, vars set, share float64) {
 	rows, cols, sums, _ := b.search.gemmAt(x, vars)
 	c.Gemm = &Gemm{Rows: b.search.model.names(rows), Cols: b.search.model.names(cols),

@@ -68,8 +68,7 @@ func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) 
 // written in random order. The loop over v is nested in loops over bound, and its body runs n
 // times. A cache keeps the lines only if it can hold two things together: the part of the result
 // that the loop writes, and the parts of the items that the loop reads. The nearest cache is not
-// counted. If a line is missing there but is in the second cache, a store to it does not delay the
-// loop.
+// counted, because a store to a line in the second cache does not delay the loop.
 func (m *model) written(items []item, bound set, v int, n float64) float64 {
 	if !m.result.has(v) || len(m.ordered) > 0 {
 		return 0

@@ -81,8 +81,8 @@ func (p *Plan) Filled() bool {
 	return filled
 }
 
-// Each calls fn for every producer in a contraction, the first computed one first, and finally for
-// the contraction itself.
+// Each calls fn for every producer in a contraction, in the order in which they are computed. It
+// finally calls fn for the contraction itself.
 func (c *Contraction) Each(fn func(*Contraction)) {
 	for _, s := range c.Steps {
 		if s.Part != nil {
@@ -92,9 +92,9 @@ func (c *Contraction) Each(fn func(*Contraction)) {
 	fn(c)
 }
 
-// CompleteOrder returns the order of all variables for the nest of a contraction. First come the
-// variables of the loops around the nest, then the variables of the contraction's own loops, and
-// then the rest of all.
+// CompleteOrder returns an order of all variables for the nest of a contraction. First come the
+// variables in around, which belong to the loops around the nest. Then come the variables of the
+// contraction's own loops, and finally the other variables in all.
 func (c *Contraction) CompleteOrder(around, all []string) []string {
 	order := slices.Clone(around)
 	for _, v := range append(slices.Clone(c.Loops), all...) {
@@ -105,8 +105,8 @@ func (c *Contraction) CompleteOrder(around, all []string) []string {
 	return order
 }
 
-// plan builds the plan of least cost from the moves that the search has found with the conversions
-// c.
+// plan builds the plan of least cost for the conversions c. It uses the moves that the search has
+// found with these conversions.
 func (s *search) plan(c conversion) *Plan {
 	b := &builder{search: s, plan: &Plan{}, made: map[set]*Contraction{}, named: map[string]int{}}
 	x := s.model.whole()
@@ -133,10 +133,11 @@ type builder struct {
 	named  map[string]int
 }
 
-// contraction builds the contraction of state x, which is nested in loops, and adds its bytes and
-// multiply-adds to the plan. way is the index of the alternative that the search chose for x. Among
-// the points where all items of x have a value, the contraction runs at the fraction share. This
-// fraction is below 1 if items outside x have no value at some of these points.
+// contraction builds the contraction of state x, and adds its bytes and multiply-adds to the plan.
+// The contraction is nested in the loops over the variables in loops. way is the index of the
+// alternative that the search chose for x. share is the fraction of points at which the contraction
+// runs, among the points where all items of x have a value. The fraction is below 1 if items
+// outside x have no value at some of these points.
 func (b *builder) contraction(x state, loops []string, share float64, way int) *Contraction {
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
 	vars := b.search.loopsOf(x)
@@ -195,8 +196,8 @@ func (c *Contraction) serial() (cost float64) {
 	return cost
 }
 
-// alone returns the cost of making the intermediate of c, which is made outside all loops, if one
-// thread does it. The cost is 0 if several threads make it.
+// alone returns the cost of making the intermediate of c, if one thread makes it. The intermediate
+// is made outside all loops. If several threads make it, the cost is 0.
 func (c *Contraction) alone() float64 {
 	x := analysis.Intermediate{Added: c.Products, Entries: c.Entries}
 	first := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Part == nil })
@@ -213,10 +214,11 @@ func (c *Contraction) alone() float64 {
 	return c.loops + c.made
 }
 
-// part builds the producer for the items of state x whose numbers are in made, and adds its bytes,
-// multiply-adds and memory to the plan. The producer contracts these items. loops, share and way
-// have the same meaning as for contraction, but share describes the consumer. For the producer,
-// part multiplies share by the fraction of points where all other items of x have a value.
+// part builds the producer that contracts some items of state x, and adds its bytes, multiply-adds
+// and memory to the plan. made has the numbers of these items in x. The parameters loops and way
+// have the same meaning as for contraction. share is the fraction for the consumer. For the
+// producer, part multiplies share by the fraction of points where all other items of x have a
+// value.
 func (b *builder) part(x state, made set, loops []string, share float64, way int) *Contraction {
 	own, _ := x.parted(made, make([]item, 2*MaxFactors))
 	alone := b.search.share(x, made)

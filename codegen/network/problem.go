@@ -14,8 +14,9 @@ type Access struct {
 	Vars   []string
 }
 
-// Factor is one factor of a product. A factor may have several accesses, as a sum in parentheses
-// does. It is then not taken apart, and the search assumes that it has a value everywhere.
+// Factor is one factor of a product. A factor may have several accesses, for example if it is a sum
+// in parentheses. The search does not take such a factor apart, and assumes that it has a value
+// everywhere.
 type Factor struct {
 	Text     string // its name if it is one access; "" if not
 	Accesses []Access
@@ -200,7 +201,8 @@ func newModel(p *Problem) *model {
 func (m *model) number(v string) int { return slices.Index(m.vars, v) }
 
 // levelsOf returns the storage levels of an access. If a variable occurs twice, the leaf searches
-// its second level for the coordinate, so that level does not restrict the order of loops.
+// the variable's second level for the coordinate. The second level therefore does not restrict the
+// order of loops.
 func (m *model) levelsOf(a Access) []level {
 	var out []level
 	above := set(0)
@@ -306,8 +308,8 @@ func (m *model) isUniform(f, v int) bool {
 	return true
 }
 
-// isLast reports whether v belongs only to the last level of each access of factor f. It is also
-// true if f lacks v.
+// isLast reports whether v belongs only to the last level of each access of factor f. The result is
+// also true if f lacks v.
 func (m *model) isLast(f, v int) bool {
 	for _, levels := range m.levels[f] {
 		for n, l := range levels {

@@ -14,19 +14,19 @@ type state struct {
 	bound set
 }
 
-// key identifies a state of the search, so that the search recognizes equal states. state encodes
-// the items and the bound variables. converted is a set of accesses: those accesses of the state's
-// factors that are stored in another order.
+// key identifies a state of the search, so that the search recognizes equal states. The field state
+// encodes the items and the bound variables. converted has the accesses of the state's factors that
+// are stored in another order.
 type key struct{ state, converted uint64 }
 
-// mostAccesses limits which accesses of a factor may be converted: the first ones, up to this
-// number.
+// mostAccesses is the number of accesses of a factor that may be converted. Only the first
+// mostAccesses accesses of a factor may be converted.
 const mostAccesses = 8
 
-// key returns the key of a state. The number state has four bits for each factor: the number of the
-// first factor in the same item, or 15 if the state lacks the factor. It has one more bit for each
-// factor, which is set if the factor was summed without other factors. The last bits are the set of
-// bound variables.
+// key returns the key of state x. The key's field state has four bits for each factor: the number
+// of the first factor in the same item, or 15 if x lacks the factor. Each factor also has one bit
+// that is set if the factor was summed without other factors. The last bits are the set of bound
+// variables.
 func (m *model) key(x state) key {
 	n := len(m.problem.Factors)
 	k := key{state: uint64(1)<<(4*n) - 1}
@@ -56,20 +56,20 @@ type move struct {
 	gemm bool // what is left is one product of matrices
 }
 
-// alternative is one way to compute the rest of a state. first is its first move. If the move is a
-// loop or makes an intermediate, it leads to another state, and next is an index in the list of
-// alternatives of that state. If nothing is left, there is no move. If the move makes an
-// intermediate, inside is an index in the list of alternatives of the intermediate's own state.
-// spent is the cost of all moves.
+// alternative is one way to compute the rest of a state. first is its first move, and spent is the
+// cost of all moves. If the first move is a loop or makes an intermediate, it leads to another
+// state. next is then an index in the list of that state's alternatives. If the first move makes an
+// intermediate, inside is an index in the list of alternatives of the intermediate's own state. If
+// nothing is left to compute, there is no move.
 type alternative struct {
 	spent        spent
 	first        move
 	next, inside int
 }
 
-// search is a search for the best plan over sets of conversions. Its searches for these sets use
-// one memo table. Two sets of conversions can use the same entry for a state if the state's factors
-// have the same storage orders under both. Completing the state then costs the same.
+// search is a search for the best plan over sets of conversions. The searches for all sets use one
+// memo table. An entry of the table for a state is used for two sets if both give the state's
+// factors the same storage orders, because completing the state then costs the same.
 type search struct {
 	model *model
 	memo  map[key][]alternative
@@ -98,11 +98,11 @@ func cheapestOf(ways []alternative) (cost float64, number int) {
 	return cost, number
 }
 
-// ways returns the alternatives for completing state x. The cost of an alternative has two parts
-// (see spent). ways leaves out an alternative if another one costs no more in both parts. Which of
-// the remaining ones is best depends on the loops around the state, because the larger of the two
-// parts of a nest has the larger weight in its cost. The result is nil if there are none. If the
-// budget is spent, alternatives may be missing.
+// ways returns the alternatives for completing state x, or nil if there are none. The cost of an
+// alternative has two parts (see spent). ways leaves out an alternative if another one costs no
+// more in both parts. Which of the remaining alternatives is best depends on the loops around the
+// state, because the larger of the two parts of a nest has the larger weight in the nest's cost. If
+// the budget is spent, alternatives may be missing.
 func (s *search) ways(x state) []alternative {
 	key := s.model.key(x)
 	if ways, ok := s.memo[key]; ok {
@@ -155,8 +155,8 @@ func (s *search) ways(x state) []alternative {
 
 // producer returns the alternatives for a producer. x is the first state of the producer's own
 // contraction. share is the fraction of the points of the outer loops at which the producer runs.
-// If there are no outer loops, the function returns only the cheapest alternative, because other
-// work cannot overlap with the producer.
+// If there are no outer loops, producer returns only the cheapest alternative, because other work
+// cannot overlap with it.
 func (s *search) producer(x state, share float64) []alternative {
 	ways := s.ways(x)
 	if x.bound == 0 {
@@ -260,8 +260,8 @@ func (x state) factors() set {
 
 // producers calls fn for each set of items of state x that may be contracted next into an
 // intermediate. made is the set of the numbers of these items in x, and own lists the items. rest
-// lists the items of the state after the contraction, where the intermediate replaces them. fn must
-// not keep own or rest after it returns.
+// lists the items of the state after the contraction: the intermediate and the items that are not
+// in own. fn must not keep own or rest after it returns.
 func (s *search) producers(x state, fn func(made set, own, rest []item)) {
 	if s.model.problem.Method == Direct ||
 		s.model.problem.Method == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
@@ -368,8 +368,8 @@ func Search(p *Problem) *Plan {
 	return best
 }
 
-// sameCost is the largest accepted ratio of a plan's cost to the least cost, if the plan's
-// intermediates have fewer variables. The search prefers such a plan.
+// sameCost limits the cost of a plan whose intermediates have fewer variables. The search prefers
+// such a plan if it costs at most sameCost times the least cost.
 const sameCost = 1.05
 
 // cheapest returns the plan of least cost. If the exact search is too large, it returns the plan of
@@ -461,9 +461,9 @@ type conversion struct {
 	cost     float64
 }
 
-// isRepeated reports whether access a occurs twice in the product. The storage order of its tensor
-// must not be converted then, because both operands read the tensor in one order. A conversion for
-// the loops of one operand could make the loops of the other impossible.
+// isRepeated reports whether access a occurs more than once in the product. The storage order of
+// its tensor must then not be converted, because all these accesses read the tensor in one order. A
+// conversion for the loops of one access could make the loops of another access impossible.
 func (m *model) isRepeated(a Access) bool {
 	n := 0
 	for _, f := range m.problem.Factors {

@@ -22,17 +22,17 @@ func (s spent) and(t spent) spent { return spent{s.loaded + t.loaded, s.moved + 
 
 func (s spent) times(n float64) spent { return spent{n * s.loaded, n * s.moved} }
 
-// front is a list of alternatives for the same work (a Pareto front). Of any two alternatives in
-// the list, each is cheaper in one of the two parts of the cost. An alternative that is no cheaper
-// than another one in both parts is dropped. It cannot become the cheapest, because later steps add
-// the same costs to all alternatives or multiply all of them by the same number.
+// front is a list of alternatives for the same work (a Pareto front). An alternative is dropped if
+// another one costs no more in both parts of the cost. It cannot become the cheapest, because later
+// steps add the same costs to all alternatives or multiply all of them by the same number. Of any
+// two alternatives that remain, each is cheaper in one of the two parts.
 type front []alternative
 
-// roundingFactor defines when a cost counts as less than another: if it is below roundingFactor
-// times the other cost.
+// roundingFactor allows for rounding errors when costs are compared. A cost counts as less than
+// another cost if it is below roundingFactor times the other cost.
 const roundingFactor = 1 - 1e-9
 
-// covers reports whether the front has an alternative that costs no more than s in either part.
+// covers reports whether the front has an alternative that costs no more than s in both parts.
 func (f front) covers(s spent) bool {
 	for _, way := range f {
 		if roundingFactor*way.spent.loaded <= s.loaded && roundingFactor*way.spent.moved <= s.moved {

@@ -59,9 +59,9 @@ type steps struct {
 }
 
 // contract builds the contraction of the children of t. Before that, it builds the contractions
-// that make these children. It returns the contraction, and the intermediate that it makes as a
-// factor (made). The contraction is nil if the storage orders or the sizes allow none. If root is
-// true, the contraction makes the result of the product, and made is not set.
+// that make these children. c is the contraction of the children. made is the intermediate that c
+// makes, as a factor. If root is true, c makes the result of the product, and made is not set. c is
+// nil if the storage orders or the sizes do not allow the contraction.
 func (s *steps) contract(t *Tree, root bool) (c *Contraction, made Factor) {
 	q := *s.problem
 	q.Factors, q.Method, q.Tree, q.MaxOrder = nil, Direct, nil, -1
@@ -149,8 +149,8 @@ func (s *steps) open(t *Tree) []string {
 }
 
 // add adds the costs of plan to the costs of the whole product. plan contracts only the children of
-// t. add returns the contraction that makes t. items[k] is the contraction that makes child k of t,
-// or nil if the child is a factor.
+// t. items[k] is the contraction that makes child k of t, or nil if the child is a factor. add
+// returns the contraction that makes t.
 func (s *steps) add(plan *Plan, t *Tree, items []*Contraction) *Contraction {
 	s.builder.plan.Cost += plan.Cost
 	s.builder.plan.Bytes += plan.Bytes

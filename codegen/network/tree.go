@@ -104,10 +104,10 @@ func nameByte(c byte, later bool) bool {
 	return letter || later && (c == '_' || c >= '0' && c <= '9')
 }
 
-// Bind gives each leaf the number of a factor with the leaf's name. The first leaf of a name gets
-// the first factor with that name. The result extra is a leaf without a factor, or nil if every
-// leaf has one. If extra is nil, the result missing lists the names of factors that no leaf has. A
-// tree must be bound again before it is used for another product.
+// Bind gives each leaf the number of a factor with the leaf's name. If several leaves have the same
+// name, the first leaf gets the first factor with that name. extra is a leaf for which there is no
+// factor, or nil if every leaf has a factor. If extra is nil, missing lists the names of factors
+// that no leaf has. A tree must be bound again before it is used for another product.
 func (t *Tree) Bind(factors []Factor) (extra *Tree, missing []string) {
 	left := map[string][]int{}
 	for k, f := range factors {

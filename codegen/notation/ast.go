@@ -82,8 +82,9 @@ func (e *Binary) Span() Span { return Span{e.X.Span().Pos, e.Y.Span().End} }
 func (e *Sum) Span() Span    { return e.At }
 
 // Normal is the normal form of a statement: LHS = the sum of Terms, or LHS += the sum of Terms.
-// Bound variables are renamed, so that each name means one variable in the whole normal form. If a
-// factor that is an access has no stored value at a coordinate, its term contributes nothing there.
+// Bound variables are renamed, so that each name means one variable in the whole normal form. A
+// factor that is an access may have no stored value at a coordinate. Its term then contributes
+// nothing there.
 type Normal struct {
 	Src        string
 	LHS        *Access
@@ -96,11 +97,12 @@ type Normal struct {
 	Source map[string]string
 }
 
-// Term is a signed product of factors, summed over the variables in Sum. If the term is one of
-// Normal.Terms, Sum lists the term's variables that the left side does not have, in order of
-// appearance, and the variables of every enclosing sum() that was distributed over the term. If the
-// term is in the body of a Reduction, Sum lists only the variables of each sum() inside the
-// Reduction that was distributed over the term.
+// Term is a signed product of factors, summed over the variables in Sum.
+//
+// If the term is one of Normal.Terms, Sum lists the term's variables that the left side does not
+// have, in order of appearance. It also lists the variables of every enclosing sum() that was
+// distributed over the term. If the term is in the body of a Reduction, Sum lists only variables of
+// the sums inside the Reduction: the variables of each sum() that was distributed over the term.
 type Term struct {
 	Negative bool
 	Factors  []Factor

@@ -58,8 +58,8 @@ type checker struct {
 	err     error
 }
 
-// at returns an error that refers to the source range spans[k]. A node that a program built,
-// without parsing, has no such range. The error then refers to the range fallback.
+// at returns an error that refers to a range of the source text. The range is spans[k]. If there is
+// no spans[k], because a program built the node without parsing, the range is fallback.
 func (c *checker) at(code diag.Code, spans []Span, k int, fallback Span, format string,
 	args ...any) error {
 	if k < len(spans) {
@@ -103,8 +103,9 @@ func (c *checker) variable(v string, spans []Span, k int, whole Span) {
 	}
 }
 
-// valueHint returns a hint for a user who used the index variable v as a number: how to pass the
-// variable's values as a tensor. It returns "" if v is also the name of a tensor with modes.
+// valueHint returns a hint for a user who used the index variable v as a number. The hint says how
+// to pass the variable's values as a tensor. order is the number of modes of the tensor with the
+// name v. If order is more than 0, valueHint returns "".
 func valueHint(v string, order int) string {
 	if order > 0 {
 		return ""
@@ -141,8 +142,8 @@ func (c *checker) sum(e *Sum) {
 }
 
 // countTerms returns the number of terms of e if all products of sums are multiplied out. Normalize
-// makes at most as many terms. A quotient counts as one term. If the body of a sum() inside the
-// quotient has more terms, the quotient counts as the body's number of terms.
+// makes at most this number of terms. A quotient counts as one term, unless the body of a sum()
+// inside the quotient has more terms. The largest number of terms of such a body then counts.
 func countTerms(e Expr) float64 {
 	switch e := e.(type) {
 	case *Neg:
@@ -162,9 +163,9 @@ func countTerms(e Expr) float64 {
 	return 1
 }
 
-// inQuotient returns the largest number of terms into which the body of a sum() inside e expands. e
-// is the numerator or the denominator of a quotient. The number of terms of e itself does not
-// count, because Normalize does not multiply out the numerator or denominator of a quotient.
+// inQuotient returns the largest number of terms that the body of a sum() inside e has after it is
+// multiplied out. e is the numerator or the denominator of a quotient. The terms of e itself do not
+// count, because Normalize does not multiply out a numerator or denominator.
 func inQuotient(e Expr) float64 {
 	most := 0.0
 	Walk(e, func(x Expr) bool {

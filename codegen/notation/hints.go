@@ -18,8 +18,8 @@ var otherSyntax = []replacement{
 
 type replacement struct{ text, hint string }
 
-// missingOperators lists operators that other languages have and this one lacks, each with a hint:
-// what to write instead. If one operator begins with another, the longer one comes first.
+// missingOperators lists operators that other languages have and this one lacks. Each has a hint
+// that says what to write instead. If one operator begins with another, the longer one comes first.
 var missingOperators = []replacement{
 	{":=", `an assignment must have one "="`},
 	{"-=", "to subtract, add the negative, as in y(i) += -x(i)"},

@@ -68,8 +68,8 @@ func addBound(list *varList, r *Reduction) {
 	}
 }
 
-// renamer gives the variables of each sum() names that nothing else in the statement has. The first
-// sum() over a name that is not free anywhere in the statement keeps that name.
+// renamer gives the variables of each sum() names that nothing else in the statement has. If a name
+// is not free anywhere in the statement, the first sum() over the name keeps it.
 type renamer struct {
 	taken  map[string]bool // every name in the statement, which a new variable must avoid
 	owned  map[string]bool // variables that are free somewhere or already bound
@@ -115,8 +115,8 @@ func (r *renamer) fresh(name string) string {
 	}
 }
 
-// rename returns a copy of e. It replaces each variable that scope maps to a new name, and gives
-// the variables of inner sums new names where names would clash.
+// rename returns a copy of e with new names of variables. If scope has an entry for a variable, the
+// variable gets the name in this entry. The variables of inner sums get fresh names (see renamer).
 func (r *renamer) rename(e Expr, scope map[string]string) Expr {
 	switch e := e.(type) {
 	case *Access:
@@ -148,7 +148,7 @@ func (r *renamer) rename(e Expr, scope map[string]string) Expr {
 	return e // a Number
 }
 
-// vars is a set of variables. As a receiver it is the set of the left side's variables.
+// vars is a set of variables. In its methods, the receiver is the set of the left side's variables.
 type vars map[string]bool
 
 // expand multiplies e out and returns the terms. The Sum of a returned term has only the variables
@@ -190,11 +190,12 @@ func negated(terms []*Term) []*Term {
 	return terms
 }
 
-// product returns the terms of the product e. It multiplies out a factor that is a sum, unless all
-// addends of the sum are summed over the same variables. Such a factor stays whole, as a Group.
+// product returns the terms of the product e. The receiver left has the variables of the left side.
+// product multiplies out a factor that is a sum, unless all addends of the sum are summed over the
+// same variables. Such a factor stays whole, as a Group.
 //
-// An addend is summed over its own variables and the variables of the factors that are not sums,
-// but not over left, the variables of the left side.
+// An addend is summed over its own variables and the variables of the factors that are not sums.
+// The variables of the left side are excepted.
 func (left vars) product(e *Binary) []*Term {
 	chain := factors(e, nil)
 	parts := make([][]*Term, len(chain))
@@ -228,9 +229,9 @@ func factors(e Expr, list []Expr) []Expr {
 	return append(list, e)
 }
 
-// sumSameVars reports whether all terms would sum over the same variables after a multiplication by
-// other factors. others lists the variables of these factors. The receiver left has the variables
-// of the left side, which are not summed.
+// sumSameVars reports whether all terms would sum over the same variables after they are multiplied
+// by other factors. others lists the variables of these factors. The receiver left has the
+// variables of the left side, which are not summed.
 func (left vars) sumSameVars(terms []*Term, others []string) bool {
 	sums := func(t *Term) vars {
 		held := vars{}
@@ -251,7 +252,7 @@ func (left vars) sumSameVars(terms []*Term, others []string) bool {
 }
 
 // multiply returns every term of xs times every term of ys. The results share factors with their
-// arguments, so nobody may change a normal form in place.
+// arguments, so a normal form must not be changed in place.
 func multiply(xs, ys []*Term) []*Term {
 	var out []*Term
 	for _, x := range xs {

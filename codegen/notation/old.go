@@ -1,8 +1,8 @@
 package notation
 
-// NameOld renames the left tensor in each of its accesses on the right side, because they read the
-// old value. It changes s in place and returns the new name, or "" if the right side does not read
-// the left tensor. The spans in the source text stay the same.
+// NameOld renames the left tensor in its accesses on the right side, because these accesses read
+// the tensor's old value. It changes s in place and returns the new name. It returns "" if the
+// right side does not read the left tensor. The spans in the source text stay the same.
 func NameOld(s *Stmt) (old string) {
 	taken := map[string]bool{}
 	var list []*Access

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// SummedQuotient is a quotient that is summed over variables of its divisor (Vars) without an
-// explicit sum(). In its term only divisors have these variables. Example: A(i,j)/A(i,k) sums
-// quotients over k, but users often mean A(i,j) divided by the sum over k.
+// SummedQuotient is a quotient that is summed over Vars without an explicit sum(). Vars are
+// variables of the quotient's divisor. In the term of the quotient, only divisors have these
+// variables. For example, A(i,j)/A(i,k) sums quotients over k, but users often mean A(i,j) divided
+// by the sum over k.
 type SummedQuotient struct {
 	Binary *Binary
 	Vars   []string
@@ -33,9 +34,10 @@ func (q SummedQuotient) String() string {
 		"); to divide by the sum of " + divisor + " instead, write " + other
 }
 
-// quotientWalk searches a statement for summed quotients. known has the variables that are not
-// summed implicitly at the visited expression. They occur on the left side, in an explicit sum()
-// around the expression, or in another operand of a product or quotient around it.
+// quotientWalk searches a statement for summed quotients. known has variables that are not summed
+// implicitly at the visited expression. Such a variable occurs on the left side, in an explicit
+// sum() around the expression, or in another operand of a product or quotient that contains the
+// expression.
 type quotientWalk struct {
 	known vars
 	found []SummedQuotient

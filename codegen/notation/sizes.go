@@ -11,9 +11,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// Known records one source's information about the size of one mode of a tensor. If Exact is false,
-// Size is a lower bound, such as the largest coordinate in a .tns file. From names the source, such
-// as "b.tns" or "-g=B:dense".
+// Known is the information from one source about the size of one mode of a tensor. If Exact is
+// false, Size is a lower bound, such as the largest coordinate in a .tns file. From names the
+// source, such as "b.tns" or "-g=B:dense".
 type Known struct {
 	Size  int64
 	Exact bool
@@ -80,10 +80,10 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64,
 	return g.solve()
 }
 
-// UserSizes returns the size of each tensor mode that follows from the sizes in user, and -1 for
-// the other modes. user has sizes of some modes. If two modes must have the same size, a size that
-// is given for one also holds for the other. user and from are the same as for InferSizes. Errors
-// are *diag.Error.
+// UserSizes returns the sizes of the modes of each tensor, as far as they follow from the sizes in
+// user. The size of any other mode is -1. If two modes must have the same size, a size that is
+// given for one mode also holds for the other. The parameters user and from are the same as for
+// InferSizes. Errors are *diag.Error.
 func UserSizes(n *Normal, user map[string][]int64,
 	from func(name string, mode int) string) (map[string][]int64, error) {
 	g := newSizeGraph(n)
@@ -141,8 +141,8 @@ type sizeGraph struct {
 }
 
 // sizeFact describes the size of a node according to one source. If the source gives the size of a
-// tensor's mode, tensor is the tensor's name, and mode is the number of the mode. An Overrun
-// contains them. If the source gives the size of a variable, tensor is "".
+// tensor's mode, tensor is the tensor's name, and mode is the number of the mode. If the source
+// gives the size of a variable, tensor is "".
 type sizeFact struct {
 	known  Known
 	tensor string
@@ -188,7 +188,8 @@ func (g *sizeGraph) access(a *Access) {
 	}
 }
 
-// addUser adds the sizes in user, in order of name, so that messages do not vary. from is as for
+// addUser adds the sizes in user to the facts. It adds them in order of name, so that error
+// messages do not vary from run to run. The parameters user and from are the same as for
 // InferSizes.
 func (g *sizeGraph) addUser(user map[string][]int64,
 	from func(name string, mode int) string) error {

@@ -119,7 +119,7 @@ func (v *varList) add(name string) {
 	}
 }
 
-// free adds the variables of e that are not in bound and not bound inside e.
+// free adds the free variables of e: the variables that are neither in bound nor bound inside e.
 func (v *varList) free(e Expr, bound map[string]int) {
 	switch e := e.(type) {
 	case *Access:
@@ -179,17 +179,17 @@ func bind(bound *map[string]int, vars []string, by int) {
 	}
 }
 
-// FreeVars lists each variable of the term's factors that no sum() inside the factors binds, once,
-// in order of appearance. If the term is one of Normal.Terms, they are variables of the left side
-// or of Sum.
+// FreeVars lists the variables of the term's factors that no sum() inside the factors binds. Each
+// variable is listed once, in order of appearance. If the term is one of Normal.Terms, each of
+// these variables belongs to the left side or to Sum.
 func (t *Term) FreeVars() []string {
 	var out varList
 	out.freeFactors(t, nil)
 	return out.list
 }
 
-// Binds lists the variables that the reduction sums: its own, and the variables of sums inside its
-// body that enclose whole terms.
+// Binds lists the variables that the reduction sums over: its own variables, and the variables of
+// sums inside its body that enclose whole terms.
 func (r *Reduction) Binds() []string {
 	var out varList
 	addBound(&out, r)

@@ -10,12 +10,12 @@ import (
 	"distaff/io/tensor"
 )
 
-// Fit finds one order for all loops. If the storage orders of the uses, the storage order of the
-// result and the explicit sums contradict each other, it converts some operands to storage that
-// fits the order required by the others. It chooses the operands whose conversion costs least (see
-// cheapest): the cost is the number of entries or, if bySize is true, the number of coordinates
-// (see cost). size returns the size of a variable. Fit sets the formats of the uses, and returns
-// the order with a note for each conversion.
+// Fit finds one order for all loops. The storage orders of the operands, the storage order of the
+// result and the explicit sums may contradict each other. In this case Fit converts some operands
+// to storage that fits the order required by the others. It chooses the set of operands whose
+// conversion costs least (see cheapest). The cost of an operand is its number of entries or, if
+// bySize is true, its number of coordinates (see cost). size returns the size of a variable. Fit
+// sets the formats of the uses, and returns the order with a note for each conversion.
 func (x *Uses) Fit(n *notation.Normal, result tensor.Format, size func(string) int64,
 	bySize bool) (order []string, notes []string) {
 	uses := x.List
@@ -49,10 +49,10 @@ func (x *Uses) Fit(n *notation.Normal, result tensor.Format, size func(string) i
 	return order, notes
 }
 
-// cheapest returns the set of uses that costs least to convert, among the sets for which ok
-// returns true. ok must return true for the set of all uses, and for each superset of a set that
-// it accepts. Dense operands are never in the set. If more than 12 operands are sparse, not all
-// sets are tried: see shrunk.
+// cheapest returns the set of uses that costs least to convert, among the sets that ok accepts. ok
+// must accept the set of all sparse uses. It must also accept each superset of a set that it
+// accepts. Dense operands are never in the set. If more than 12 operands are sparse, not all sets
+// are tried (see shrunk).
 func cheapest(uses []*Use, cost func(*Use) float64, ok func([]*Use) bool) []*Use {
 	var sparse []*Use
 	for _, u := range uses {
@@ -119,10 +119,11 @@ func (t *Tensor) coordinates() float64 {
 	return all
 }
 
-// Reorder converts an operand to a format whose modes are in the order of the loops. It adds a
-// note to notes. A list of coordinates without padding stays a list. Otherwise all levels become
-// compressed, except that an outermost dense level stays dense if its size is at most 2^20 plus
-// four times the number of entries, or if the number of entries is unknown.
+// Reorder converts an operand to a format whose modes are in the order of the loops. It adds a note
+// about the conversion to notes. A list of coordinates without padding stays a list. In other
+// formats, all levels become compressed, except for some outermost dense levels. An outermost dense
+// level stays dense if its size is at most 2^20 plus four times the number of entries, or if the
+// number of entries is unknown.
 func (u *Use) Reorder(order []string, size func(string) int64, notes []string) []string {
 	old := u.Given.Format
 	f := tensor.Format{Levels: slices.Clone(old.Levels), Order: u.modesIn(order)}

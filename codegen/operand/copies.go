@@ -28,11 +28,11 @@ type Copier struct {
 	Notes   []string          // gets a note for each copy
 }
 
-// Choose chooses the copies of the default schedule. The innermost loop then runs along the
-// memory of the copy. It chooses an operand if its values are read often enough for the faster
-// loop to save more time than the copy costs (layoutGain). order lists the variables of the loops,
-// which are one nest, and size returns their sizes. readers returns the number of ranks that copy
-// the same value of an operand.
+// Choose chooses the dense operands that the default schedule reads from copies. The innermost loop
+// runs along the memory of such a copy. Choose takes an operand if its values are read often
+// enough. The faster loop must save more time than the copy costs (layoutGain). order lists the
+// variables of the loops, which are one nest. size returns the size of a variable. readers returns
+// the number of ranks that copy the same value of an operand.
 func (c *Copier) Choose(order []string, size func(string) int64,
 	readers func(*Use) float64) (copies []analysis.Copy) {
 	v := c.Uses.innermostDense(order)
@@ -57,8 +57,9 @@ func (c *Copier) Choose(order []string, size func(string) int64,
 	return copies
 }
 
-// innermostDense returns the variable of the innermost loop if there are at least two loops, and
-// if this is the only loop that walks no sparse operand. Otherwise it returns "".
+// innermostDense returns the variable of the innermost loop if this loop walks no sparse operand
+// and all other loops walk one. It returns "" if this is not so, or if there are fewer than two
+// loops.
 func (x *Uses) innermostDense(order []string) string {
 	walked := walkedBy(x.List)
 	if len(order) < 2 || len(walked) != len(order)-1 || walked[order[len(order)-1]] {
@@ -73,8 +74,8 @@ func (c *Copier) canCopy(u *Use) bool {
 	return !u.Old && !u.Convert && u.Given.Format.AllDense() && u.Tensor != c.InPlace
 }
 
-// leastEntries returns the number of entries of the sparse operand with the fewest. It returns 0
-// if that number is unknown. The innermost loop begins about this often.
+// leastEntries returns the number of entries of the sparse operand that has the fewest entries. It
+// returns 0 if this number is unknown. The innermost loop begins about this number of times.
 func (x *Uses) leastEntries() float64 {
 	least := int64(math.MaxInt64)
 	for _, u := range x.List {

@@ -36,8 +36,8 @@ func (g *Graph) before(u, v string) {
 	g.after[u][v] = true
 }
 
-// Access adds the constraints of an access's format. If the access has a variable twice, its
-// second level is searched, which adds no constraint.
+// Access adds the constraints of an access over vars with format f. If a variable occurs twice, its
+// second level adds no constraint, because this level is searched.
 func (g *Graph) Access(vars []string, f tensor.Format) {
 	seen := map[string]bool{}
 	for l, mode := range f.Order {
@@ -51,9 +51,9 @@ func (g *Graph) Access(vars []string, f tensor.Format) {
 	}
 }
 
-// reductions adds the constraints of the explicit sums in e. All variables that a sum binds, or
-// that a sum inside it binds, must come after the free variables of the sum. The reason is that
-// the whole sum is computed when its free variables are known.
+// reductions adds the constraints of the explicit sums in e. A whole sum is computed when its free
+// variables are known. The variables that the sum binds, or that a sum inside it binds, must
+// therefore come after the free variables.
 func (g *Graph) reductions(e notation.Expr) {
 	notation.Walk(e, func(e notation.Expr) bool {
 		r, ok := e.(*notation.ReductionExpr)
@@ -158,11 +158,12 @@ func walkedBy(uses []*Use) map[string]bool {
 }
 
 // ranks returns a rank for each variable. The loop over a variable with a smaller rank should be
-// further out. The variables of levels that store coordinates, and of the levels above these, come
-// first. Among these variables the result's variables come first, in storage order, and then the
-// summed ones. The other variables are sorted by the number of accesses in which the variable is in
-// the last level, minus the number in which it is in another level. The innermost loop then tends
-// to run along contiguous memory.
+// further out. The variables that loops over sparse storage bind come first (see walkedBy). Among
+// them, the variables of the result come first, in storage order, and then the summed variables.
+//
+// Each of the remaining variables is ranked by a number: the number of accesses that have the
+// variable in the last level, minus the number of accesses that have it in another level. The
+// innermost loop then tends to run along contiguous memory.
 func ranks(n *notation.Normal, result tensor.Format, uses []*Use) map[string]int {
 	walked := walkedBy(uses)
 	stride := map[string]int{}

@@ -31,8 +31,8 @@ type Tensor struct {
 	Counts             []int64 // number of positions of each level; nil if unknown
 }
 
-// Use is a tensor of the right side with the variables of an access. All accesses with the same
-// tensor and variables are one use. The old value that += reads is a further use.
+// Use is a tensor of the right side together with the variables of an access. All accesses with the
+// same tensor and the same variables are one use. The old value that += reads is a further use.
 type Use struct {
 	Tensor  string
 	Old     bool
@@ -49,8 +49,8 @@ type Uses struct {
 	byKey map[string]*Use
 }
 
-// Collect returns the uses of a statement in normal form. given describes its tensors, except that
-// old describes the left tensor's old value.
+// Collect returns the uses of a statement in normal form. given returns the information about a
+// tensor with the given name. It is not called for the left tensor, whose old value old describes.
 func Collect(n *notation.Normal, given func(name string) Tensor, old *Tensor) *Uses {
 	x := &Uses{byKey: map[string]*Use{}}
 	for _, a := range n.Accesses() {
@@ -94,8 +94,8 @@ func (x *Uses) Verify(n *notation.Normal) error {
 	return nil
 }
 
-// readAs lets the leaf read the operand in format f instead of the given one. It adds a note to
-// notes, unless they have it already. verb is its first word.
+// readAs makes the leaf read the operand in format f instead of the given format. It returns notes
+// with an additional note, unless notes already has this note. The first word of the note is verb.
 func (u *Use) readAs(f tensor.Format, verb string, notes []string) []string {
 	u.Format, u.Convert = f, true
 	note := fmt.Sprintf("%s %s from %s to %s", verb, u.Tensor, u.Given.Format, f)

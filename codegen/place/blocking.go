@@ -22,7 +22,7 @@ type Blocking struct {
 }
 
 // BlockVar is one split variable. Range number k of the variable is [Cuts[k], Cuts[k+1]). If
-// Positions is set, no variable is split. Instead, the entries of a tensor are split in storage
+// Positions is set, the BlockVar has no variable. It then splits the entries of a tensor in storage
 // order, and range k is chunk k of Positions.
 type BlockVar struct {
 	Name      string // "" if Positions is set
@@ -49,8 +49,8 @@ type Group struct {
 }
 
 // Runs reports whether group g runs at a tuple. The tuple holds the number of a range for each
-// split variable. Group g runs if every split reduction variable that is not in the group's Held is
-// at range 0.
+// split variable. Group g runs if the tuple has range 0 for every split reduction variable that is
+// not in the group's Held.
 func (b *Blocking) Runs(g int, tuple []int64) bool {
 	for k, v := range b.Vars {
 		if v.Reduction && tuple[k] != 0 && !slices.Contains(b.Groups[g].Held, k) {
@@ -247,9 +247,10 @@ func (s SplitSpec) cuts(size, most int64) ([]int64, error) {
 	return append(cuts, size), nil
 }
 
-// renamed returns the variables of n that the spec calls user. If the spec is not Exact, it has the
-// names in the user's statement. There may then be several variables, because the normal form gives
-// the variable of each sum() a name of its own.
+// renamed returns the variables of n that the spec calls user. If the spec is Exact, it uses the
+// names of n's variables. Otherwise it uses the names in the user's statement. One such name can
+// belong to several variables, because the normal form gives the variable of each sum() a name of
+// its own.
 func (spec *BlockSpec) renamed(n *notation.Normal, user string) []string {
 	var list []string
 	for _, v := range n.Vars {

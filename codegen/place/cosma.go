@@ -7,9 +7,9 @@ import (
 	"distaff/codegen/diag"
 )
 
-// idleMost limits the work of a rank, in percent. A grid is accepted if no rank has more than
-// idleMost percent more work than in the grid with the least work per rank. The accepted grid with
-// the least communication is chosen.
+// idleMost limits the work of a rank in an accepted grid, in percent. The rank with the most work
+// may have at most idleMost percent more work than in the grid with the least work per rank. Of the
+// accepted grids, the one with the least communication is chosen.
 const idleMost = 3
 
 // Cosma returns the machine over i, j and k for a product of dense matrices of m by k and k by n
@@ -57,8 +57,8 @@ type product struct{ m, n, k, memory int64 }
 // grid3 has the extents of a grid over m, n and k.
 type grid3 [3]int64
 
-// grids calls yield for grids of at most the given number of ranks. For each pair of the first two
-// extents, it takes the largest third extent that is possible.
+// grids calls yield for grids of at most the given number of ranks. For each choice of the first
+// two extents, it takes the largest third extent that is possible.
 func (p *product) grids(ranks int64, yield func(grid3)) {
 	for x := int64(1); x <= min(ranks, p.m); x++ {
 		for y := int64(1); y <= min(ranks/x, p.n); y++ {
@@ -125,7 +125,7 @@ func (p *product) steps(g grid3) int64 {
 }
 
 // product64 returns a*b. The second result is true if the product is so large that a sum of a few
-// may overflow.
+// such products may overflow.
 func product64(a, b int64) (int64, bool) {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	return int64(low), high != 0 || low > 1<<59

@@ -32,10 +32,10 @@ type HomeDim struct {
 // nil if no dimension of the machine divides the tensor in this way.
 func (h *Home) Ordered() *Ordered { return h.ordered }
 
-// Check returns an error if the placement does not match machine m, or the number of modes of the
-// tensor. Resolve finds further errors. If m is a single grid, the placement may call it by the
-// grid's name or by the machine's. In a hierarchy, each level must name its grid, in the order of
-// the machine.
+// Check returns an error if the placement does not match machine m, or if it does not have the
+// given number of modes. Resolve finds further errors. If m is a single grid, the placement may use
+// the name of the grid or the name of the machine. In a hierarchy, each level must name its grid,
+// in the order of the machine.
 func (p Placement) Check(m *Machine, modes int) error {
 	if len(p) != len(m.Grids) {
 		return p.refused("the placement has %s, want %[3]d: one for each grid of the machine %[2]s",

@@ -12,7 +12,8 @@ import (
 )
 
 // Machine is a grid of points, or a hierarchy of grids: the grid of nodes, and then the grid inside
-// each node. Points are numbered in row-major order. Rank p mod the number of ranks runs point p.
+// each node. Points are numbered in row-major order. The rank with the number p mod the number of
+// ranks runs point p.
 type Machine struct {
 	Name  string
 	Grids []Grid // at least one

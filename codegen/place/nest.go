@@ -16,9 +16,9 @@ type Nest struct {
 	Written []Written
 }
 
-// Written is a command as the user wrote it, at text[Pos:End]. Args lists the places of its
-// arguments in the same form as schedule.Places. It is nil if the leaf gets a changed command,
-// whose arguments are not the user's.
+// Written says where the user wrote a command: at Text[Pos:End]. Args lists the places of the
+// command's arguments in the same form as schedule.Places. Args is nil if the leaf gets a changed
+// command, whose arguments are not the user's.
 type Written struct {
 	Text     string
 	Pos, End int
@@ -37,9 +37,9 @@ type Loop struct {
 	Communicate []string
 }
 
-// Digit is one digit of a chunk's number: the current value of a loop with N values. Other loops
-// can rotate this loop, as the command rotate says. The digit is then the sum of the values of this
-// loop and the loops that rotate it, mod N.
+// Digit is one digit of a chunk's number. Its value is the current value of a loop with N values.
+// Other loops may rotate this loop (the command rotate). The value of the digit is then the sum of
+// the values of all these loops, mod N.
 type Digit struct {
 	Loop int   // an index of Nest.Loops
 	Plus []int // the loops that rotate it

@@ -8,9 +8,10 @@ import (
 )
 
 // Nest returns the block schedule as a nest. There is one loop for each split variable, in the same
-// order. The loops of mapping variables are distributed over a machine. The machine has a dimension
-// for each of these variables, and its extent is the variable's number of ranges. The points of the
-// machine therefore have the same numbers that the mapping gives to the blocks.
+// order. The loops of mapping variables are distributed over a machine. The machine has one
+// dimension for each mapping variable. The extent of the dimension is the variable's number of
+// ranges. The points of the machine therefore have the same numbers that the mapping gives to the
+// blocks.
 func (b *Blocking) Nest() *Nest {
 	n := &Nest{Machine: &Machine{Name: "M", Grids: []Grid{{}}}}
 	extents := &n.Machine.Grids[0].Extents

@@ -16,8 +16,9 @@ type Ordered struct {
 	Cuts  []OrderedCut // the coarsest first; each cuts every range of the cuts before it
 }
 
-// OrderedCut cuts a range into N parts. It divides either the positions of a level, so that the
-// numbers of positions differ by at most one, or the coordinates of the outermost mode.
+// OrderedCut cuts a range into N parts. If Level is -1, it divides the coordinates of the outermost
+// mode. Otherwise it divides the positions of a level, so that the numbers of positions in the
+// parts differ by at most one.
 type OrderedCut struct {
 	N     int64
 	Level int // positions of this level (0 is the outermost); -1: coordinates of Modes[0]
@@ -33,13 +34,13 @@ func (o *Ordered) Ranges() int64 {
 }
 
 // Even returns the tuples of coordinates where the ranges begin if the entries are spread evenly
-// over all coordinates. sizes are the sizes of Modes. The first and the last tuple, for the two
-// ends, are nil.
+// over all coordinates. sizes are the sizes of Modes. The first and the last tuple are nil, for the
+// two ends.
 //
 // A range of rows may be divided into parts. If there are several modes, the first part begins at
-// coordinate 0 of the innermost mode. A later part that would begin there begins at coordinate 1
-// instead, if the range has rows and the mode has this coordinate. The part then begins within a
-// row, so that neighbouring parts share this row.
+// coordinate 0 of the innermost mode. A later part might begin at coordinate 0 too. It begins at
+// coordinate 1 instead, if the range has rows and the mode has this coordinate. The part then
+// begins within a row, so that neighbouring parts share this row.
 func (o *Ordered) Even(sizes []int64) [][]int64 {
 	rows, parts := []int64{0, sizes[0]}, int64(1)
 	for _, c := range o.Cuts {
@@ -95,11 +96,13 @@ func (o *Ordered) Equal(p *Ordered) bool {
 }
 
 // nonzeros adds a dimension of the machine that divides the stored entries of a tensor into n equal
-// parts. It divides the positions of one level: the innermost level whose mode is in modes. The
-// modes of all levels above this level must be in modes too, or earlier dimensions must divide them
-// along the storage order. An earlier dimension may also divide the coordinates of the outermost
-// mode. If the division is impossible, nonzeros returns the reason, otherwise "". order lists the
-// tensor's modes in storage order.
+// parts. The dimension divides the positions of one level: the innermost level whose mode is in
+// modes. order lists the tensor's modes in storage order.
+//
+// Each level above this level must be divided too. The level's mode must be in modes, or earlier
+// dimensions must divide it along the storage order. For the outermost mode, an earlier dimension
+// may also divide the coordinates. If the division is impossible, nonzeros returns the reason.
+// Otherwise it returns "".
 func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 	level := 0
 	for _, m := range modes {

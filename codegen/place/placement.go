@@ -107,8 +107,8 @@ func ParsePlaced(src string) (tensor string, p Placement, err error) {
 	return tensor, p, r.err
 }
 
-// Over reports whether the levels of the placement have the names of m's grids, in the same order.
-// A single grid may also go by the name of the machine.
+// Over reports whether the levels of the placement name the grids of m, in the same order. If m is
+// a single grid, the level may name the machine instead.
 func (p Placement) Over(m *Machine) bool {
 	if len(p) != len(m.Grids) {
 		return false
@@ -195,8 +195,8 @@ func (p *placementReader) name(want string) string {
 	return ""
 }
 
-// list reads a parenthesized list with commas. It calls item to read each item. after is the text
-// that follows the wanted "(" in the error.
+// list reads a list in parentheses, whose items are separated by commas. It calls item to read each
+// item. If "(" is missing, after is the text that follows "(" in the error message.
 func (p *placementReader) list(after string, item func()) {
 	if p.want("(", after); p.err != nil || p.skip(")") {
 		return
@@ -306,8 +306,8 @@ func (p *placementReader) dim(l *Level) Dim {
 	return Dim{Kind: Cut, Modes: []int{mode()}}
 }
 
-// Even returns the mode that the placement cuts evenly over a machine of one dimension, or -1 if
-// each rank has a copy. If the placement is different, ok is false.
+// Even returns the mode that the placement cuts evenly over a machine of one dimension. It returns
+// -1 if each rank has a copy. For any other placement, ok is false.
 func (p Placement) Even() (mode int, ok bool) {
 	if len(p) != 1 || len(p[0].Dims) != 1 {
 		return 0, false

@@ -1,8 +1,8 @@
 package provenance
 
-// Namer may introduce a name for the value of form f. It returns a form with the value of f. If
-// lowering introduces a name, it emits code that computes f where Namer is called. The name
-// describes the value, such as i_n for the number of values of i.
+// Namer returns a form with the value of f. It may introduce a name for this value. If lowering
+// introduces a name, it emits code that computes f where Namer is called. The name describes the
+// value, such as i_n for the number of values of i.
 type Namer func(name string, f Form) Form
 
 // Range is a range of values [Lo, Hi) of a variable, as far as the surrounding loops determine it.
@@ -36,10 +36,11 @@ func (x Range) Times(n Form, v string, name Namer) Range {
 	return Range{Lo: name(v+"_lo", Bin(Mul, x.Lo, n)), Hi: name(v+"_hi", Bin(Mul, x.Hi, n)), Size: -1}
 }
 
-// Digits converts x, the number of a point, to coordinates. The variables roots have the ranges
-// spans, and their points are numbered in lexicographic order. If x is the number of all points and
-// no range is empty, the first coordinate is the end of its range, and each of the others is the
-// start of its range. name gives names to computed values.
+// Digits converts the number of a point to the point's coordinates. x is the number. The points are
+// the points of the variables roots, which have the ranges spans. They are numbered in
+// lexicographic order. x may also be the number of all points. If no range is empty, the first
+// coordinate is then the end of its range, and each other coordinate is the start of its range.
+// name gives names to computed values.
 func Digits(roots []string, spans []Range, x Form, name Namer) []Form {
 	out := make([]Form, len(roots))
 	for d := len(roots) - 1; d > 0; d-- {
@@ -51,8 +52,8 @@ func Digits(roots []string, spans []Range, x Form, name Namer) []Form {
 	return out
 }
 
-// Bounded returns the range of the new variable that the Bound r makes. whole is the range of the
-// variable that it replaces.
+// Bounded returns the range of the new variable that relation r makes. r is a Bound. whole is the
+// range of the variable that r replaces.
 func (r *Relation) Bounded(whole Range) Range {
 	if r.Bound == MaxExact {
 		whole.Size = r.N
@@ -175,9 +176,9 @@ type Narrowed struct {
 	name Namer
 }
 
-// Narrow returns the space of component c before any of its loops narrows it. Enter then narrows it
-// loop by loop. span returns the range of a root. name gives the computed values names. The result
-// is nil if descend returns nil.
+// Narrow returns the whole space of component c. Enter then narrows the space, loop by loop. span
+// returns the range of a root. name gives names to computed values. Narrow returns nil if descend
+// returns nil.
 func (g *Graph) Narrow(c *Component, span func(root string) Range, name Namer) *Narrowed {
 	n := &Narrowed{Roots: g.Underived(c.Top), g: g, span: span, name: name}
 	all := span(n.Roots[0])
@@ -195,10 +196,10 @@ func (n *Narrowed) spans(roots []string) []Range {
 	return out
 }
 
-// descend finds the next loop whose variable determines x. It follows the relations that replaced x
-// to a variable that has a loop, and returns a copy of n with this loop as its next one. left is
-// the part of x's range that remains inside the outer loops. The result is nil if a relation
-// replaces coordinates with positions.
+// descend finds the next loop that determines x. It follows the relations that replaced x to a
+// variable that has a loop. It returns a copy of n with this loop as the next one. The parameter
+// left is the part of x's range that remains inside the outer loops. The result is nil if a
+// relation replaces coordinates with positions.
 func (n *Narrowed) descend(x string, left Range) *Narrowed {
 	out := *n
 	for r := n.g.ReplacedBy(x); r != nil; r = n.g.ReplacedBy(x) {

@@ -22,9 +22,9 @@ func (c *Counting) Bind(v string, value Form) *Counting {
 	return out
 }
 
-// Count sets the number of values (N) of each variable that relation r makes. It computes the
-// number from the numbers of the variables that r replaces. It is not called for a Pos relation,
-// whose new variable counts positions. name gives names to the computed numbers.
+// Count sets the number of values (N) of each variable that relation r makes. It computes these
+// numbers from the numbers of values of the variables that r replaces. It is not called for a Pos
+// relation, whose new variable counts positions. name gives names to the computed numbers.
 func (c *Counting) Count(r *Relation, name Namer) {
 	n := c.N[r.From[0]]
 	switch r.Kind {
@@ -45,9 +45,9 @@ func (c *Counting) Count(r *Relation, name Namer) {
 	c.N[r.To[0]] = n
 }
 
-// Reach shortens the loop over v, the last loop of the component, so that the variables in sure
-// stay in their ranges. Without Reach, the loop ends at limit. end is the new end of the loop. sure
-// contains variables that are computed from v. No iteration needs to check them.
+// Reach shortens the loop over v, the last loop of the component. The loop then ends at end instead
+// of limit. In the shortened loop, the variables in sure stay in their ranges, so no iteration
+// needs to check them. They are computed from v.
 func (c *Counting) Reach(v string, limit Form, name Namer) (end Form, sure map[string]bool) {
 	sure = map[string]bool{}
 	a, b := Form(Const(1)), Form(Const(0)) // x is a*v + b

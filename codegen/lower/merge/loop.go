@@ -293,7 +293,8 @@ func (p *Loop) onUnits() bool {
 		p.F.Unit == cin.CPUThread && p.F.Race != cin.Unsaid
 }
 
-// refuseParallelMerge refuses a loop that merges several operands and is to run in parallel.
+// refuseParallelMerge ends the lowering with a refusal if the loop is to run on threads, in lanes
+// or on a GPU. It is called for a merge loop, which must be serial.
 func (p *Loop) refuseParallelMerge() {
 	if p.onUnits() {
 		p.E.Leaf.Refuse(p.V(),

@@ -81,8 +81,9 @@ func LoopsOverResult(f *cin.Forall, e *scope.Env) (level int, ok bool) {
 	return k, true
 }
 
-// BindResultAt moves the result's cursor in the environment of an iteration of f. The environment,
-// in, already binds f's variable and has the operands' new cursors.
+// BindResultAt moves the result's cursor for one iteration of f. The environment of the iteration
+// already has the coordinate of f's variable and the operands' new cursors. If f does not assign to
+// the result, BindResultAt does nothing.
 func BindResultAt(f *cin.Forall, in *scope.Env) {
 	l := in.Leaf
 	if !l.Assigns(f) {
@@ -98,7 +99,7 @@ func BindResultAt(f *cin.Forall, in *scope.Env) {
 }
 
 // EnterResult moves the result's cursor through the dense levels whose variables are bound. If the
-// result shares an operand's pattern, the cursor does not move before it has passed the last
+// result shares an operand's pattern, EnterResult does nothing until the cursor has passed the last
 // compressed level.
 func EnterResult(e *scope.Env) {
 	l := e.Leaf
@@ -129,8 +130,8 @@ func EnterResult(e *scope.Env) {
 	}
 }
 
-// bindResult moves the result's cursor to the coordinate of an iteration. The cursor is in the
-// iteration's environment iterEnv, which already has the coordinate of p's variable.
+// bindResult moves the result's cursor to the coordinate of an iteration. iterEnv is the
+// environment of the iteration. It has the cursor, and already has the coordinate of p's variable.
 func (p *Loop) bindResult(iterEnv *scope.Env) {
 	l := p.E.Leaf
 	if !l.Assigns(p.F) {
@@ -147,9 +148,9 @@ func (p *Loop) bindResult(iterEnv *scope.Env) {
 	EnterResult(iterEnv)
 }
 
-// Positions returns the range of positions of a level below cursor c. If c is before all levels,
-// the range has the positions that the leaf visits. It is smaller than the level if the leaf
-// computes only a part of the statement.
+// Positions returns the range of positions of the given level below cursor c. If c has not entered
+// a level yet, the range has the positions that the leaf visits. The range is smaller than the
+// level if the leaf computes only a part of the statement.
 func Positions(c *tree.Cursor, level int, e *scope.Env) (lo, hi ir.Expr) {
 	op, k := c.Of, max(c.Level, 1)
 	switch {

@@ -17,18 +17,19 @@ import (
 // can replace all cases. It computes all terms, and replaces the value of an absent term with a
 // number that does not change a sum: -0 if it is added, and 0 if it is subtracted.
 
-// canPredicate reports whether one predicated body can replace the cases of a merge loop. iters are
-// the iterators of the loop's lattice point, and cases has the points below that point in the
-// lattice. The strategy must choose predication for the loop, and the body must be a sum of a
-// suitable form.
+// canPredicate reports whether one predicated body can replace the cases of a merge loop. This
+// requires that the strategy chooses predication for the loop's variable, and that the body has a
+// suitable form (see CanPredicateTerms). iters are the iterators of the loop's lattice point. cases
+// has the points below this point in the lattice.
 func (p *Loop) canPredicate(iters []*Iter, cases []lattice.Point) bool {
 	return p.E.Leaf.Spec.Strategy.Predicated[p.V()] &&
 		p.CanPredicateTerms(iters, cases, func(c *tree.Cursor) bool { return c.Level == c.Of.Order() })
 }
 
-// CanPredicateTerms makes the same checks as canPredicate, except that it does not ask the
-// strategy. The function placed gets the cursor of an operand that no iterator of the loop visits.
-// It reports whether the operand has a value at each coordinate.
+// CanPredicateTerms makes the same checks as canPredicate, but does not ask the strategy. The
+// loop's body must be an assignment of a sum. Each term of the sum must have exactly one access
+// that an iterator of the loop visits. The function placed gets the cursor of an access that no
+// iterator visits. placed must report whether the operand has a value at each coordinate.
 func (p *Loop) CanPredicateTerms(iters []*Iter, cases []lattice.Point,
 	placed func(*tree.Cursor) bool) bool {
 	s, ok := p.F.Body.(*cin.Assign)
@@ -71,9 +72,9 @@ func (p *Loop) CanPredicateTerms(iters []*Iter, cases []lattice.Point,
 // NegativeZero can be added to any sum without a change, even to a sum of negative zeros.
 var NegativeZero = math.Copysign(0, -1)
 
-// eachTerm calls fn with each term of the sum x until fn returns false. It reports whether fn
-// accepted all terms. It also returns false if a term contains a sum or if a sum is subtracted,
-// because an absent term could then not be replaced by a single number.
+// eachTerm calls fn with each term of the sum x until fn returns false. It returns true if fn
+// accepts all terms. It returns false if a term contains a sum, or if a sum is subtracted. In these
+// cases no single number could replace an absent term.
 func eachTerm(x cin.Expr, fn func(cin.Expr) bool) bool {
 	if b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-' && Product(b.Y)) {
 		return eachTerm(b.X, fn) && eachTerm(b.Y, fn)
@@ -94,8 +95,8 @@ func Product(x cin.Expr) bool {
 }
 
 // predicatedMerge lowers the body of the merge loop p at coordinate c, once for all cases. iters
-// are the iterators that are not at their end. Each of them may or may not be at coordinate c. The
-// code computes a predicate for each iterator, and the body uses the predicates.
+// are the iterators that are not at their end. For each of them, the code computes a predicate:
+// whether the iterator is at coordinate c. The body uses the predicates.
 func (p *Loop) predicatedMerge(c ir.Expr, iters []*Iter) ir.Expr {
 	cursors, predicates := map[string]*tree.Cursor{}, map[string]ir.Expr{}
 	for _, it := range p.Iters {

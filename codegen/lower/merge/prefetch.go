@@ -10,7 +10,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// fetched describes rows that are fetched ahead. The loop's variable selects them.
+// fetched describes rows that a loop prefetches for a later iteration. The loop's variable selects
+// the rows.
 type fetched struct {
 	how   strategy.Prefetch
 	name  string
@@ -43,7 +44,8 @@ func (p *Loop) Prefetch(it *Iter) {
 }
 
 // prefetchWalked emits code that prefetches rows that a later iteration reads. It is called at the
-// start of the body of a loop over the coordinates i up to hi.
+// start of the body of a loop over coordinates. i is the loop's current coordinate, and hi is the
+// end of its range.
 func (p *Loop) prefetchWalked(i, hi ir.Expr) {
 	p.fetchRows(p.rowsRead(), func(n int64) (there, next ir.Expr) {
 		next = ir.Plus(i, ir.Int(n))
@@ -58,9 +60,9 @@ var Caches = []struct {
 	Name string
 }{{true, "_far"}, {false, "_next"}}
 
-// fetchRows emits code that prefetches the rows in list, first the rows for the second-level cache.
-// ahead(n) returns two expressions: the condition that there is an iteration n steps later, and
-// that iteration's coordinate.
+// fetchRows emits code that prefetches the rows in list. It begins with the rows for the
+// second-level cache. ahead(n) returns two expressions about the iteration n steps later: the
+// condition that there is such an iteration, and its coordinate.
 func (p *Loop) fetchRows(list []fetched, ahead func(n int64) (there, next ir.Expr)) {
 	l := p.E.Leaf
 	for _, c := range Caches {
@@ -101,10 +103,9 @@ func fetchSegment(l *scope.Leaf, c *tree.Cursor, next ir.Expr, name string, far 
 	})
 }
 
-// split emits the loop over the segment of iterator it. If loops over deeper levels prefetch rows,
-// it may emit the loop in two parts (see earlyEnd). In the first part the entry at the prefetch
-// distance always exists, so that no iteration needs a test. emitPart emits one part, for positions
-// [lo, hi).
+// split emits the loop over the entries of iterator it, in one or two parts. There are two parts if
+// earlyEnd says so. In the first part the code then prefetches without tests whether the fetched
+// entry exists. The function emitPart emits one part, for the positions [lo, hi).
 func (p *Loop) split(it *Iter, emitPart func(lo, hi ir.Expr)) {
 	end, places := p.earlyEnd(it)
 	if len(places) == 0 {
@@ -124,10 +125,10 @@ func (p *Loop) split(it *Iter, emitPart func(lo, hi ir.Expr)) {
 	p.E = outer
 }
 
-// earlyEnd returns the position where the first part of a split loop ends. A loop that prefetches
-// may be split in two, so that its first part needs no tests for the end of the operand's entries.
-// places lists, by operand and variable, the loops that prefetch without such a test in the first
-// part.
+// earlyEnd emits code that computes the position where the first part of a split loop ends, and
+// returns this position. In the first part, the code need not test whether the entries to prefetch
+// exist. places has a key (scope.PlaceKey) for each loop that prefetches without such a test in the
+// first part.
 //
 // A loop is split only if a loop over a deeper level prefetches rows. Otherwise end is nil and
 // places is empty.
@@ -169,11 +170,11 @@ func farthest(l *scope.Leaf, v string) (n int64) {
 	return n
 }
 
-// streamed prepares prefetching for a loop over the last level of a sparse operand, if the strategy
-// says so. It returns a function that emits the prefetching in the body of the loop. Two things are
-// prefetched: later entries of the operand, and the elements that a later entry selects in the
-// vectors that the body reads. To find these elements, the code reads the coordinate of the later
-// entry. A test before the loop, once for each segment, ensures that this entry exists.
+// streamed prepares prefetching for a loop over the last level of a sparse operand. It returns a
+// function that emits the prefetching in the body of the loop. The function emits nothing if the
+// strategy does not ask for this prefetching. The code prefetches later entries of the operand. It
+// also prefetches the vector elements that a later entry selects. To find these elements, the code
+// reads the coordinate of the later entry. A test before the loop ensures that this entry exists.
 func (p *Loop) streamed(it *Iter) func() {
 	l := p.E.Leaf
 	op, how := it.Cur.Of, l.Spec.Strategy.Fetched(it.Key, p.V())
@@ -263,10 +264,10 @@ func (p *Loop) rowAddedTo() *fetched {
 	return &r
 }
 
-// fetchedRow says how the loop p prefetches the rows of operand op. A row is along variable v, and
-// p's variable selects the row. key is the key of the access to op. r says how much of a row is
-// prefetched and into which cache. s is the range of v that the loops visit. ok is false if the
-// rows are not prefetched.
+// fetchedRow decides how the loop p prefetches rows of operand op. p's variable selects a row, and
+// the row runs along variable v. key is the key of the access to op. The result r says how much of
+// a row is prefetched, and into which cache. The result s is the range of v that the loops visit.
+// ok is false if the rows are not prefetched.
 func (p *Loop) fetchedRow(key string, op *tree.Operand, v string) (r fetched,
 	s tree.Range, ok bool) {
 	if _, bound := p.E.Coord.Get(v); bound || v == p.V() {

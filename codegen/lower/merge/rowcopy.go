@@ -47,8 +47,8 @@ func knownRange(e *scope.Env, v string) (s tree.Range, ok bool) {
 }
 
 // copyRowsAlong emits code that copies rows of operands. The rows run along f's variable, and the
-// current iteration of p selects them. s is the range of f. in is the environment of the iteration,
-// whose cursors copyRowsAlong changes so that they read the copies.
+// current iteration of p selects them. s is the range of f. copyRowsAlong also changes cursors in
+// the environment of the iteration, so that they read the copies.
 func (p *Loop) copyRowsAlong(f *cin.Forall, s tree.Range, in *scope.Env) {
 	l := p.E.Leaf
 	var done []string

@@ -10,14 +10,17 @@ import (
 	"distaff/io/tensor"
 )
 
-// keptRow holds the sum of a row before a thread adds the sum to the result. It is used on a GPU,
-// in a walk over an interval of positions, if other threads may add to the same row. A row that is
-// known to be entirely inside the interval is added when it ends. The sum of another row is added
-// after the next of these other rows is summed, or after the walk. At these points the threads of a
-// warp can run together. If all of them do, and their intervals are in the same long row, the warp
-// adds up their sums and makes a single addition to the result (package emit/cuda). A thread whose
-// interval is inside one row of the result adds only once, even if this row contains many rows of
-// lower levels.
+// keptRow delays the addition of a row's sum to the result. It is used on a GPU, in a walk over an
+// interval of positions, if other threads may add to the same row.
+//
+// A row that is known to be entirely inside the interval is added when it ends. The sum of any
+// other row is kept. It is added after the next row of this kind is summed, or after the walk. At
+// these points the threads of a warp can run together. If all of them do, and their intervals are
+// in the same long row, the warp adds up their sums and makes a single addition to the result
+// (package emit/cuda).
+//
+// A thread whose interval is inside one row of the result adds only once, even if this row contains
+// many rows of lower levels.
 type keptRow struct {
 	e    *scope.Env // around the walk
 	root int        // index of the component's root that completes the row's coordinates
@@ -26,9 +29,9 @@ type keptRow struct {
 	used bool
 }
 
-// keepRow returns the state of a walk that adds the sum of a row to the result late (see keptRow).
-// f is the loop whose iterations the walk visits. keepRow returns nil if each row is added to the
-// result when the row ends.
+// keepRow returns the state of a walk that keeps sums of rows and adds them to the result late (see
+// keptRow). f is the loop whose iterations the walk visits. keepRow returns nil if the walk adds
+// each row to the result when the row ends.
 func keepRow(f *cin.Forall, e *scope.Env, c *scope.Component) *keptRow {
 	l := e.Leaf
 	if !l.Spec.GPU || !e.Atomic || e.Private != nil || e.Res.Tile != nil || !l.Assigns(f) ||

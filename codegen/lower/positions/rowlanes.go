@@ -12,9 +12,9 @@ import (
 )
 
 // rowLanes is a loop over a tile of positions that sums into rows. It runs on the threads of a
-// GPU's block or warp. The rows that have a part in the tile are consecutive, so they can be the
-// iterations of a loop. If the tile has many rows, each thread sums whole rows. If it has few, most
-// threads would be idle, and the lanes of a warp sum each row together instead.
+// GPU's block or warp. The rows that have a part in the tile are consecutive, so a loop can run
+// over them. If the tile has many rows, each thread sums whole rows. If the tile has few rows, the
+// lanes of a warp sum each row together, because most threads would otherwise be idle.
 type rowLanes struct {
 	tile *placeLoop
 	a    *cin.Assign
@@ -80,8 +80,8 @@ func (r *rowLanes) needsAbove() bool {
 	return false
 }
 
-// rows returns a range of positions of rows. It contains all rows that have a part in the tile.
-// Other rows of the range have no entry in the tile.
+// rows returns a range of rows, as positions of their level. The range contains all rows that have
+// a part in the tile. Other rows of the range have no entry in the tile.
 func (r *rowLanes) rows() (lo, hi ir.Expr) {
 	l, d := r.tile.e.Leaf, r.row
 	name := r.tile.c.Roots[d]
@@ -118,8 +118,8 @@ func (r *rowLanes) byLanes(lo, hi ir.Expr) {
 		Width: laneWidth(r.tile.e.Leaf, r.tile.f) / ir.WarpSize}, lanes)
 }
 
-// rowLoop emits a loop over the rows [lo, hi). template gives the kind of this loop, and places
-// gives the kind of the loops over places inside it.
+// rowLoop emits a loop over the rows [lo, hi). template is this loop without its variable, bounds
+// and body. places is such a template for the inner loop over the values of a row (see sum).
 func (r *rowLanes) rowLoop(lo, hi ir.Expr, template *ir.For, places ir.For) {
 	l := r.tile.e.Leaf
 	q := l.B.Var(r.tile.cur.Of.Prefix() + "_p")
@@ -184,8 +184,8 @@ func (r *rowLanes) inRow(q ir.Expr) *scope.Env {
 
 // store emits code that adds the sum of a row to its place in the result. The addition is atomic if
 // other threads may add to the same place. whole is the condition that the whole row is in the
-// tile. If it holds, nothing else adds to the place, and the leaf does not add to existing values,
-// the code stores the sum without reading the old value.
+// tile. The code stores the sum without reading the old value if whole is true, nothing else adds
+// to the place, and the leaf does not add to existing values.
 func (r *rowLanes) store(in *scope.Env, whole ir.Expr) {
 	l := r.tile.e.Leaf
 	add := func(atomic, whole bool) {
@@ -206,8 +206,8 @@ func (r *rowLanes) store(in *scope.Env, whole ir.Expr) {
 	}
 }
 
-// laneWidth returns the number of threads of a block that run f: the largest number for another
-// loop over threads of the statement, or units.BlockThreads if there is none.
+// laneWidth returns the number of threads of a block that run f. This is the largest number of
+// threads of another loop of the statement, or units.BlockThreads if no other loop runs on threads.
 func laneWidth(l *scope.Leaf, f *cin.Forall) int64 {
 	width := int64(0)
 	cin.Walk(l.Spec.Stmt, func(s cin.Stmt) {

@@ -78,10 +78,10 @@ func newPositionSpace(l *scope.Leaf, t *cin.Access, form strategy.Form,
 	return w
 }
 
-// Where lowers a where statement whose workspace t has a place for each position in a tile of an
-// operand. The loops of the statement visit this tile. The consumer reads t like an operand: it
-// uses the level arrays of that operand, and t's values. If want is true, the result is the
-// condition that the statement assigned something.
+// Where lowers a where statement with workspace t. The workspace has a place for each position in a
+// tile of an operand, and the loops of the statement visit this tile. The consumer reads t like an
+// operand that has the level arrays of that operand and t's values. If want is true, the result is
+// the condition that the statement assigned something.
 func Where(s *cin.Where, t *cin.Access, e *scope.Env, want bool) ir.Expr {
 	l := e.Leaf
 	form := l.Spec.Strategy.Spaces[t.Name].Form
@@ -166,10 +166,10 @@ func readPlaces(e *scope.Env, op *tree.Operand) *positionSpace {
 	return w
 }
 
-// Arrive returns the environment for lowering the assignment a. Usually this is e. There is one
-// exception: a fills a workspace by position, and the producer of this workspace has a separate
-// variable for the tile (see ownVariable). In that case e has only the current position of the
-// producer's loop. Arrive then returns an environment that also has the coordinates that a reads.
+// Arrive returns the environment for lowering the assignment a. This is e, with one exception. If a
+// fills a workspace by position, the producer of the workspace may have a separate variable for the
+// tile (see ownVariable). In that case e has only the current position of the producer's loop.
+// Arrive then returns an environment that also has the coordinates that a reads.
 func Arrive(a *cin.Assign, e *scope.Env) *scope.Env {
 	if w, ok := e.Space(a.LHS.Name).(*positionSpace); ok && w.own != "" {
 		return w.arrive(a, e)
@@ -202,8 +202,8 @@ func (w *positionSpace) operand(l *scope.Leaf, name string, pattern *tree.Operan
 	return op
 }
 
-// placeLoop is a loop over an interval of positions. The positions are in a tile. If w is not nil,
-// this workspace has a place for each position in the tile.
+// placeLoop describes a loop over an interval of positions. The interval is a tile or a part of a
+// tile. w is the workspace that has a place for each position in the tile, or nil if there is none.
 type placeLoop struct {
 	f *cin.Forall
 	e *scope.Env
@@ -215,11 +215,11 @@ type placeLoop struct {
 	reads []bool // which of the component's variables the body needs
 }
 
-// Fill lowers the loop f, which fills a workspace over an interval of positions, as one loop over
-// these positions. It loads coordinates only if the body reads them. It returns false and emits
-// nothing if f fills no such workspace, or if the body reads a coordinate of an upper level that
-// has other positions. Such a coordinate has several positions below it, so it cannot be found from
-// the position alone.
+// Fill lowers the loop f as one loop over positions. f must fill a workspace over an interval of
+// these positions. The loop loads coordinates only if the body reads them. Fill returns false and
+// emits nothing if f fills no such workspace. It does the same if the body reads the coordinate of
+// a level that has other positions than the last level, because this coordinate cannot be found
+// from the position alone.
 func Fill(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	c := o.Of
 	l := e.Leaf
@@ -248,9 +248,9 @@ func (p *placeLoop) branchless() bool {
 	return true
 }
 
-// in returns the environment of the loop's body in the iteration for position place. This is a copy
-// of e, with the coordinates that the body reads. in emits loads for the coordinates that are not
-// known yet.
+// in returns the environment of the loop's body for the iteration at one position, which is called
+// place. The environment is a copy of e that also has the coordinates that the body reads. The
+// method emits loads for the coordinates that are not known yet.
 func (p *placeLoop) in(e *scope.Env, place ir.Expr) *scope.Env {
 	in := e.Clone()
 	here := *p.cur
@@ -267,8 +267,9 @@ func (p *placeLoop) in(e *scope.Env, place ir.Expr) *scope.Env {
 	return in
 }
 
-// bind binds the coordinates at the given positions: one position for each level from the
-// component's first level on. need reports whether the coordinate of a level is needed.
+// bind adds coordinates to the environment of an iteration. at has positions of the component's
+// levels, from the first level on. The coordinate of level number d is the one at position at[d].
+// It is added if need(d) is true.
 func (p *placeLoop) bind(in *scope.Env, at []ir.Expr, need func(d int) bool) {
 	above := p.cur.Pos
 	for d, q := range at {
@@ -279,11 +280,11 @@ func (p *placeLoop) bind(in *scope.Env, at []ir.Expr, need func(d int) bool) {
 	}
 }
 
-// emit emits the loop over the places of a tile. If the loop is completely unrolled, it has a copy
-// for a whole tile and, unless the tile is known to be whole, a copy for a shorter tile. The copy
-// for a whole tile has a constant trip count, so that each place is a constant. The copy for a
-// shorter tile is usually a plain loop. If all places must be constants, it has the constant trip
-// count too, and skips the places after the tile's end.
+// emit emits the loop over the places of a tile. A loop that is completely unrolled has a copy for
+// a whole tile. This copy has a constant trip count, so that each place is a constant. Unless the
+// tile is known to be whole, the loop also has a copy for a shorter tile. That copy is usually a
+// plain loop. If all places must be constants, it has the constant trip count too, and skips the
+// places after the tile's end.
 func (p *placeLoop) emit(body func(at ir.Expr)) {
 	l, iv, w := p.e.Leaf, p.iv, p.w
 	last := len(p.c.Roots) - 1
@@ -332,11 +333,11 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 	l.B.Emit(s)
 }
 
-// rootsRead says, for each original variable of component c, whether the statement s needs the
-// variable's coordinate. The coordinates that only the target of an assignment needs do not count.
-// s needs the variables of all its accesses, except for the access with the given key, because the
-// values of this access are found by position. If s divides integers, s needs all variables,
-// because the error message shows their values.
+// rootsRead reports, for each root of component c, whether the statement s needs the root's
+// coordinate. A root is an original variable of the component. s needs the roots that the right
+// sides of its assignments read. The access with the given key does not count, because its values
+// are found by position. If s divides integers, s needs all roots, because the error message shows
+// their values.
 func rootsRead(l *scope.Leaf, s cin.Stmt, c *scope.Component, key string) []bool {
 	reads := make([]bool, len(c.Roots))
 	divides := false

@@ -10,12 +10,14 @@ import (
 	"distaff/codegen/lower/units"
 )
 
-// Sum lowers f as one loop over the positions of its tile, if possible. f must be the innermost
-// loop of a consumer that reads a workspace by position and only sums. There are two forms (source
-// 004, figure 2-2). If the target of the sum is a temporary without variables of the component, the
-// loop sums all values into it. If the target is the result, and the strategy says so, the loop
-// keeps a sum of the current row, and adds the sum to the result when the row ends. If Sum cannot
-// lower f, it emits nothing and returns false.
+// Sum lowers f as one loop over the positions of its tile, and returns true. f must be the
+// innermost loop of a consumer that reads a workspace by position, and f's body must add to its
+// target. If Sum cannot lower f, it emits nothing and returns false.
+//
+// The loop has one of two forms (source 004, figure 2-2). If the target is a temporary without
+// variables of the component, the loop adds all values to it. If the target is the result, and the
+// strategy says so, the loop sums the current row in a variable. It adds this sum to the result
+// when the row ends.
 func Sum(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	c := o.Of
 	l := e.Leaf
@@ -108,7 +110,7 @@ func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 	return w
 }
 
-// endBelow returns a position of level inner: the end of the positions that belong to the current
+// endBelow returns the end of a range of positions of level inner: the positions below the current
 // position of level outer. The component's levels are numbered from 0.
 func (w *rowWalk) endBelow(outer, inner int) ir.Expr {
 	first := w.tile.cur.Level
@@ -141,10 +143,12 @@ func (w *rowWalk) inRow(need func(d int) bool) *scope.Env {
 }
 
 // add emits code that adds the sum of the current row to the result. ended is true if the row ends
-// before the interval does. The rows of an interval belong to it alone, except for the first and
-// the last row, which may continue in other intervals. If other threads may add only to the first
-// and the last row (units.OwnsRows), the additions of the other rows are not atomic. On a CPU, the
-// code then tests at run time whether a row is entirely inside the interval.
+// before the interval does.
+//
+// The first and the last row of an interval may continue in other intervals. The rows between them
+// belong to this interval alone. If other threads may add only to the first and the last row
+// (units.OwnsRows), the additions of the rows between them are not atomic. On a CPU, the code then
+// tests at run time whether a row is entirely inside the interval.
 //
 // On a GPU, the code then tests at run time whether the row is the first row of the interval. A row
 // is the first one if no other row of the interval has ended yet. The last row is added after the

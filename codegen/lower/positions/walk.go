@@ -10,8 +10,9 @@ import (
 	"distaff/codegen/lower/units"
 )
 
-// InRows reports whether f can be lowered by Walk: it visits an interval of positions that are
-// present, has values only there, and does not write to a result in order.
+// InRows reports whether Walk can lower f. Three conditions must hold: f visits an interval of
+// positions of an operand that may be present, f has values only at entries of this operand, and f
+// does not assign to a result that is written in order.
 func InRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	l := e.Leaf
 	inOrder := l.Assigns(f) && l.Out.InOrder
@@ -19,9 +20,9 @@ func InRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 		bounds.DrivenBy(f, o.Iv.Key)
 }
 
-// FindRows emits the search for the first row of a tile of fused variables. It does so only if
-// loops over other variables are between f and the loop that walks the tile. Each iteration of
-// these loops would otherwise repeat the search.
+// FindRows emits the search for the first row of a tile of fused variables. It emits the search
+// only if loops over other variables are between f and the loop that walks the tile, because each
+// iteration of these loops would otherwise repeat the search.
 func FindRows(f *cin.Forall, e *scope.Env, c *scope.Component) {
 	o := e.Open.At(c.Top)
 	next, ok := f.Body.(*cin.Forall)
@@ -70,11 +71,11 @@ func Walk(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
 	})
 }
 
-// row lowers the loop over root d, that is, over the component's original variable number d. In a
-// walk over rows there is one such loop inside another for each original variable except the last.
-// If only one root follows d and the rows are plain (bounds.HasPlainRows), an iteration first
-// visits a row that may be only partly in the interval. An inner loop then visits the following
-// rows that are entirely in the interval.
+// row lowers the loop over root d. A root is an original variable of the component, and roots are
+// numbered from 0. A walk over rows has such a loop for each root except the last, one inside
+// another. If only one root follows d and the rows are plain (bounds.HasPlainRows), each iteration
+// first visits a row that may be only partly in the interval. An inner loop then visits the
+// following rows that are entirely in the interval.
 func (w *walk) row(f *cin.Forall, e *scope.Env, d int) ir.Expr {
 	l, o, c := e.Leaf, w.o, w.o.Of
 	root := c.Roots[d]

@@ -43,7 +43,7 @@ type growingArrays struct {
 	vals   *ir.Array
 }
 
-// newArrays returns new arrays, which are not allocated yet. It omits the pos array of the
+// newArrays returns new arrays, which are not allocated yet. It makes no pos array for the
 // outermost compressed level.
 func (a *appendResult) newArrays() *growingArrays {
 	l, op := a.out.Leaf, a.out.Op
@@ -145,9 +145,9 @@ func (a *appendResult) publishAll() {
 	publish(a.out, 0, ir.Vals, a.out.Values, parents)
 }
 
-// initialCapacity returns the initial capacity, in entries, of the arrays of the result: the
-// strategy's factor times n, limited by the strategy's bound. n is strategy.LeastCapacity more than
-// the number of entries of all sparse operands.
+// initialCapacity returns the initial capacity, in entries, of the arrays of the result. It is n
+// times the strategy's factor, limited by the strategy's bound. n is the number of entries of all
+// sparse operands, plus strategy.LeastCapacity.
 func (a *appendResult) initialCapacity() ir.Expr {
 	n := ir.Expr(ir.Int(strategy.LeastCapacity))
 	for _, o := range a.out.Leaf.Spec.Operands[1:] {

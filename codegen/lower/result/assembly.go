@@ -33,10 +33,12 @@ import (
 //
 // There are two groups of implementations. With random access (dense, shared pattern, mapped),
 // values may be written in any order, because a value's position is computed, or is found from the
-// position of an operand's entry. With ordered access (fixed pattern, append, two passes), the
-// coordinates of the result's compressed levels are visited in storage order within a chunk, each
-// coordinate once in each pass. Summing.Sum is an exception. An Assembly of this group also
-// implements ordered.
+// position of an operand's entry.
+//
+// With ordered access (fixed pattern, append, two passes), the coordinates of the result's
+// compressed levels are visited in storage order within a chunk, each coordinate once in each pass.
+// This does not hold for Summing.Sum, which adds to values of the result in place. An Assembly of
+// this group also implements ordered.
 type Assembly interface {
 	// Whole emits the code that makes the result. run lowers the statement, and may be called
 	// twice. parallel is true if loops on threads make the result in chunks.
@@ -95,7 +97,7 @@ type clearing interface {
 
 // AsSumming returns the assembly a as a Summing, if a can compute the sums of workspace t directly
 // in the result's memory. Otherwise it returns nil. consumer is the statement that would copy t to
-// the result, to level k and the levels below.
+// level k of the result and the levels below.
 func AsSumming(a Assembly, consumer cin.Stmt, t *cin.Access, k int) Summing {
 	if s, ok := a.(Summing); ok && s.SumsInPlace(consumer, t, k) {
 		return s
@@ -135,8 +137,9 @@ func NewAssembly(r *scope.Result, how strategy.Assembly) Assembly {
 }
 
 // InOrder lowers the loop p. If the loop must visit the result's coordinates in storage order, the
-// assembly lowers the loop itself, for example to append each coordinate. If the assembly makes
-// each row of the result separately, InOrder tells the assembly which row each iteration computes.
+// assembly lowers the loop, for example to append each coordinate. Otherwise p lowers itself. If
+// the assembly makes each row of the result separately, InOrder also tells the assembly which row
+// each iteration computes.
 func InOrder(a Assembly, p *merge.Loop) ir.Expr {
 	if level, ok := merge.LoopsOverResult(p.F, p.E); ok {
 		return a.(ordered).loop(p, level)

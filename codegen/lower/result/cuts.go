@@ -11,11 +11,11 @@ import (
 )
 
 // rowRange is the range of rows that one chunk of a parallel loop computes, if the chunks append to
-// a sparse result or write a fixed pattern. The chunks have about equal work. A row with more
-// entries than the strategy's limit may be shared by chunks, so the range may begin or end at a
+// a sparse result or write a fixed pattern. The chunks have about equal work. Chunks may share a
+// row with more entries than the strategy's limit. The range may therefore begin or end at a
 // coordinate inside a row. Each entry of the result is computed by a single chunk, so the result
-// does not depend on the division. If a pos array is written, the chunk that has the end of a row
-// writes the row's end to it.
+// does not depend on the division. If a pos array is written, the chunk that computes the end of a
+// row writes the pos entry of the row.
 type rowRange struct {
 	f    *cin.Forall
 	rows tree.Range
@@ -38,8 +38,9 @@ type rowCuts struct {
 	longRow int64
 }
 
-// cutRows returns how the work w is divided into ranges of rows, one for each chunk. If the
-// strategy long says so, a long row is divided as well.
+// cutRows returns the division of the work w into ranges of rows, one for each chunk. The strategy
+// says how long rows are treated (the parameter long). A long row is divided as well if long.How is
+// strategy.CutInside.
 func cutRows(w *units.Work, long strategy.Long) *rowCuts {
 	if long.How == strategy.CutInside {
 		return &rowCuts{w, w.L.ResultVars[1], long.N}
@@ -64,10 +65,10 @@ func (w *rowCuts) rowRange(f *cin.Forall, c ir.Expr) *rowRange {
 	return s
 }
 
-// edge computes where chunk c starts. inside is the condition that the start is inside a row. If
-// inside is false, the chunk starts at the beginning of row x, and row is a number that is smaller
-// than every row number. If inside is true, the chunk starts at the coordinate coord of row number
-// row, and x is the row after it.
+// edge emits code that computes where chunk c starts. inside is the condition that the start is
+// inside a row. If inside is true, the chunk starts at the coordinate coord of the row with number
+// row, and x is the next row. If inside is false, the chunk starts at the beginning of row x, and
+// row is a number that is smaller than every row number.
 func (w *rowCuts) edge(name string, c ir.Expr) (x, row, coord, inside ir.Expr) {
 	l := w.work.L
 	x = l.B.Named(name, w.work.Boundary(c))

@@ -36,8 +36,8 @@ func newDenseResult(r *scope.Result) *denseResult {
 }
 
 // Parallel lowers f as chunks that run on threads, for a result with random access. If the strategy
-// says so, the chunks leave out long rows. After the chunks, the leaf then computes the long rows
-// one after another, each divided among the threads as long.Parts says.
+// says so (long.How), the chunks leave out long rows. The leaf then computes the long rows after
+// the chunks, one row after another. Each long row is divided among the threads as long.Parts says.
 func (a randomAccess) Parallel(f *cin.Forall, e *scope.Env, long strategy.Long) ir.Expr {
 	l := a.out.Leaf
 	chunks := units.Chunks(l, l.Spec.Strategy.PerThread)

@@ -54,8 +54,8 @@ func (a *fixedResult) arrays(k int) (pos, crd *ir.Array) {
 }
 
 // Whole emits the code for the whole result by calling run, which emits the loops. If parallel is
-// true, the loops on threads fill the values of the result, chunk by chunk. Otherwise Whole also
-// emits code that sets the values to 0 that the loops do not write.
+// true, the loops run on threads, and the values of the result are filled chunk by chunk. Otherwise
+// Whole also emits code that sets values to 0, namely the values that the loops do not write.
 func (a *fixedResult) Whole(parallel bool, run func()) {
 	if parallel {
 		run()
@@ -110,8 +110,8 @@ func (a *fixedResult) inRow(r, c ir.Expr) ir.Expr {
 }
 
 // positions returns the range of positions of level 0 that chunk c writes. s is the range of the
-// chunk's coordinates. If level 0 is compressed, the first chunk also gets the positions whose
-// coordinates come before its range, and the last chunk gets the positions after its range.
+// chunk's coordinates. If level 0 is compressed, the first chunk also writes the positions before
+// its range, and the last chunk also writes the positions after its range.
 func (a *fixedResult) positions(s tree.Range, c *ir.Var, chunks ir.Expr) (lo, hi ir.Expr) {
 	l := a.out.Leaf
 	if a.out.Op.Kind(0).CanLocate() {
@@ -134,9 +134,9 @@ func (a *fixedResult) children(k int, p ir.Expr) ir.Expr {
 	return ir.Times(p, a.out.Op.Size(k))
 }
 
-// firstBelow returns a position in the last compressed level: the first one below position p of
-// level k-1. If position p has nothing below it, firstBelow returns the first one below a later
-// position of level k-1.
+// firstBelow returns the first position of the last compressed level that is below position p of
+// level k-1. If position p has nothing below it, firstBelow returns the first position that is
+// below a later position of level k-1.
 func (a *fixedResult) firstBelow(k int, p ir.Expr) ir.Expr {
 	for ; k <= a.out.Deep; k++ {
 		p = a.children(k, p)
@@ -162,9 +162,9 @@ func (a *fixedResult) zeroBlocks(lo, hi ir.Expr) {
 		X: ir.Zero(a.out.Values.Elem)})
 }
 
-// row returns the range of positions of compressed level k below the current position. In a chunk,
-// the range has only positions of the chunk. The range is empty if the result does not have the
-// current coordinates.
+// row returns a range of positions of compressed level k: the positions below the current position.
+// In a chunk, the range has only positions of the chunk. The range is empty if the result does not
+// have the current coordinates.
 func (a *fixedResult) row(e *scope.Env, k int) (lo, hi ir.Expr) {
 	l := a.out.Leaf
 	name := a.out.Op.Prefix() + "_row"
@@ -192,8 +192,8 @@ func (a *fixedResult) row(e *scope.Env, k int) (lo, hi ir.Expr) {
 	return vlo, vhi
 }
 
-// loop lowers p, which visits coordinates of compressed level k, and finds their positions in the
-// result.
+// loop lowers p, which is a loop over coordinates of compressed level k. The emitted code finds the
+// position of each coordinate in the result.
 func (a *fixedResult) loop(p *merge.Loop, k int) ir.Expr {
 	l, body := a.out.Leaf, p.Body
 	lo, hi := a.row(p.E, k)
@@ -242,9 +242,10 @@ func (a *fixedResult) advance(k int, p *ir.Var, end, c ir.Expr) {
 		func() { l.B.Incr(p, ir.Int(1)) })
 }
 
-// find emits code that moves a.done to the position of coordinate c, or of the first larger
-// coordinate, in the row that ends at end, or to end. It sets skipped values to 0. moved, if it is
-// not nil, emits code that runs if a.done was not at coordinate c.
+// find emits code that moves a.done to the position of coordinate c in the current row. If the row
+// lacks coordinate c, the code moves a.done to the next larger coordinate, or to the end of the
+// row. end is the position where the row ends. The code sets skipped values to 0. If moved is not
+// nil, the code that moved emits runs if a.done was not at coordinate c before.
 func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 	l := a.out.Leaf
 	l.B.When(ir.Inverse(a.holds(a.out.Deep, a.done, end, c)), func() {
@@ -257,11 +258,11 @@ func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 	})
 }
 
-// Store emits code that stores the value x. If the code has a current row of the last compressed
-// level, it finds the current coordinate in the row and stores the value at the coordinate's
-// position. An absent value is not stored there. Otherwise the code stores the value at the
-// position of the result's cursor, unless the last level is compressed and the value is always
-// absent.
+// Store emits code that stores the value x. If e has a current row of the last compressed level,
+// the code finds the current coordinate in the row and stores x at the coordinate's position. If x
+// is absent, the code then stores nothing. If e has no current row, the code stores x, or 0 if x is
+// absent, at the position of the result's cursor. However, Store emits nothing there if the last
+// level is compressed and x is known to be absent.
 func (a *fixedResult) Store(x scope.Value, e *scope.Env) {
 	l := a.out.Leaf
 	switch {
@@ -278,9 +279,10 @@ func (a *fixedResult) Store(x scope.Value, e *scope.Env) {
 	}
 }
 
-// enterAbove lowers the body of a loop for one coordinate of v, the variable of level k. This level
-// is above the last compressed level. The code searches for the coordinate in a row of the result,
-// from the position in next up to the position end.
+// enterAbove lowers body, a loop's body, for one coordinate of v. v is the variable of level k,
+// which is above the last compressed level. The code searches for the coordinate in a row of the
+// result. The variable next has the position where the search begins, and end is the end of the
+// row.
 func (a *fixedResult) enterAbove(v string, body merge.LowersBody, in *scope.Env, k int,
 	next *ir.Var, end ir.Expr) ir.Expr {
 	c := in.Coord.At(v)
@@ -292,10 +294,10 @@ func (a *fixedResult) enterAbove(v string, body merge.LowersBody, in *scope.Env,
 }
 
 // writeBlock lowers body for one coordinate of the last compressed level. If the result lacks the
-// coordinate, the leaf runs a second copy of the body that does not store to the result, and fails
-// if this copy would write something. If the body always writes something, there is no second copy,
-// and the leaf fails directly. The returned condition is the constant false if the body never
-// writes anything.
+// coordinate, the leaf runs a second copy of the body, which does not store to the result. The leaf
+// fails if this copy would write something. If the body always writes something, there is no second
+// copy, and the leaf fails directly. If the body never writes anything, the returned condition is
+// the constant false.
 func (a *fixedResult) writeBlock(v string, body merge.LowersBody, in *scope.Env,
 	end ir.Expr) ir.Expr {
 	l := a.out.Leaf
@@ -339,9 +341,9 @@ func (a *fixedResult) writeBlock(v string, body merge.LowersBody, in *scope.Env,
 
 // mergeRows lowers loop p over the last level of a result with a fixed pattern, if p sums the
 // entries of several rows of operands. The code walks the row of the result instead of merging the
-// rows of the operands (see followsResult). If one of these rows is empty, which is known only at
-// run time, the code merges the rows as for other results. mergeRows returns false if the loop has
-// another form.
+// rows of the operands. If one of the operands' rows is empty at run time, the code merges the rows
+// as for other results. mergeRows returns false if the loop cannot be lowered in this way (see
+// followsResult).
 func (a *fixedResult) mergeRows(p *merge.Loop, end ir.Expr) bool {
 	l := a.out.Leaf
 	its := p.Subset(p.Lat.All())
@@ -379,9 +381,10 @@ func followsResult(p *merge.Loop, its []*merge.Iter) bool {
 }
 
 // walkRow emits a loop over the coordinates of one row of the result, which ends at position end.
-// At each coordinate, each operand's row that has this coordinate advances to its next entry. An
-// operand's row that is at its last entry stays there, so no load and no branch depends on the end
-// of an operand's row. That entry's coordinate does not occur again.
+// At each coordinate, the code looks at the current entry of each operand's row. If the entry has
+// this coordinate, the operand's row advances to its next entry. A row at its last entry does not
+// advance, so that no load and no branch depends on the end of an operand's row. The last entry is
+// not used twice, because its coordinate does not occur again.
 //
 // After the loop, the code compares the number of entries that were found with the number of
 // entries in each operand's row. If fewer were found, the result's row lacks a coordinate, and the

@@ -9,12 +9,14 @@ import (
 // growing is the common part of two kinds of assembly, "append" and "two passes". In both,
 // compressed levels grow in the order of their coordinates.
 //
-// A level has a count of its coordinates so far, which is also the index of the next one. The
-// children of a coordinate are computed first. The coordinate is counted only if they assigned
-// something. A parent is a position of the level above. When the loop over its coordinates ends,
-// the parent is closed: its pos entry becomes the count. Parents are visited in ascending order. If
-// the level above is dense, some parents may be skipped. They are closed together with the next
-// visited parent, or at the end.
+// A level has a count of its coordinates so far. The count is also the index of the next
+// coordinate. The children of a coordinate are computed before the coordinate is counted. It is
+// counted only if its children assigned something.
+//
+// A parent is a position of the level above. When the loop over the parent's coordinates ends, the
+// parent is closed: its pos entry becomes the count. Parents are visited in ascending order. If the
+// level above is dense, some parents may be skipped. They are closed together with the next visited
+// parent, or at the end.
 //
 // Once the loops have passed a coordinate, no value can be written or added at this coordinate.
 type growing struct {
@@ -49,10 +51,10 @@ func (a *growing) Store(x scope.Value, e *scope.Env) {
 	a.out.Leaf.B.Store(a.out.Values, e.Res.Pos, ir.Convert(a.out.Values.Elem, a.out.Leaf.Masked(x)))
 }
 
-// loop emits the loops of p, which append to level k of the result each coordinate at which the
-// body assigns something. The code after the loops writes to the pos array where the appended
-// coordinates end, unless another chunk continues the row. The code before the loops writes the pos
-// entries of skipped parents. If want is true, loop returns the condition that the loops appended a
+// loop emits the loops of p. They append to level k of the result each coordinate at which the body
+// assigns something. Before the loops, the code writes the pos entries of skipped parents. After
+// the loops, it writes to the pos array where the appended coordinates end, unless another chunk
+// continues the row. If p.Want is true, loop returns the condition that the loops appended a
 // coordinate.
 func (a *growing) loop(p *merge.Loop, k int) ir.Expr {
 	l, lev, body, want := a.out.Leaf, &a.levels[k], p.Body, p.Want
@@ -84,17 +86,18 @@ func (a *growing) loop(p *merge.Loop, k int) ir.Expr {
 	return l.B.Named("some_"+p.V(), ir.Unequal(lev.count, from))
 }
 
-// closePos emits code that writes the pos entries of parents, the positions of the level above lev.
-// It writes each entry of pos with an index before end that is not written yet. All these entries
-// are the current number of coordinates in lev.
+// closePos emits code that writes the pos entries of level lev that are before index end and not
+// written yet. They belong to parents, which are the positions of the level above lev. The code
+// sets each of these entries to the current number of coordinates in lev.
 func closePos(l *scope.Leaf, lev *growingLevel, end ir.Expr) {
 	l.B.Loop(lev.pos.Name+"_q", ir.Plus(lev.closed, ir.Int(1)), end,
 		func(q *ir.Var) { l.B.Store(lev.pos, q, lev.count) })
 }
 
 // appendOne lowers the body for one coordinate of v, the variable of compressed level k. The
-// capacity for the coordinate itself is already sufficient. If dense levels follow, and the arrays
-// grow, capacity for them is reserved here.
+// capacity for the coordinate itself must already be sufficient. If dense levels follow and the
+// arrays grow, the code also reserves capacity for these levels. appendOne returns the condition
+// that the body assigned something.
 func (a *growing) appendOne(v string, body merge.LowersBody, in *scope.Env, k int) ir.Expr {
 	l, lev := a.out.Leaf, &a.levels[k]
 	some := ir.Expr(ir.Truth(false))

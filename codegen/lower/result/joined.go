@@ -10,9 +10,10 @@ import (
 )
 
 // joinedChunks joins the pieces of an appended result in order. Each chunk of a loop over the
-// result's level 0 makes a piece. If there are several pieces, each is copied to its place directly
-// after it is made (ordered.go), or when the last piece has been made. Each chunk has a slot, which
-// stores its counts, and its arrays until they are copied.
+// result's level 0 makes a piece. If there are several pieces, each piece is copied to its place in
+// the result. This happens directly after the piece is made (ordered.go), or after the last piece
+// is made. Each chunk has a slot. It stores the chunk's counts and, until the piece is copied, the
+// chunk's arrays.
 type joinedChunks struct {
 	a     *appendResult
 	slots ir.Expr
@@ -48,10 +49,11 @@ type joinedArrays struct {
 	valsCap        *ir.Var
 }
 
-// Chunks emits a loop that makes the result in n chunks, for a schedule that divides the loop. Each
-// chunk appends its part of the result (a piece) to arrays of its own. After the loop, the pieces
-// are joined. The function run must emit the loop. In each chunk it must call open at the start and
-// closeAt at the end.
+// Chunks emits a loop that makes the result in n chunks. It is used if a schedule divides the loop.
+// Each chunk appends its part of the result (a piece) to arrays of its own. After the loop, the
+// pieces are joined. The function run must emit the loop. run gets two functions, and must call
+// open at the start of each chunk and closeAt at its end. c is the number of the chunk, and [lo,
+// hi) is its range.
 func (a *appendResult) Chunks(n ir.Expr,
 	run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
 	j := a.newJoin(n)
@@ -103,7 +105,8 @@ func (j *joinedChunks) chunkCapacity(chunks ir.Expr) ir.Expr {
 	return ir.Plus(ir.Over(j.a.initialCapacity(), chunks), ir.Int(strategy.LeastCapacity))
 }
 
-// begin starts to fill the arrays of a chunk whose range starts at lo.
+// begin emits code that prepares the arrays of a chunk for its first entry. The range of the chunk
+// starts at lo.
 func (j *joinedChunks) begin(lo ir.Expr) {
 	a := j.a
 	if j.first == 0 {
@@ -245,8 +248,8 @@ func (j *joinedChunks) publishOne() {
 	j.publishArrays(whole, func(level int) ir.Expr { return ir.At(j.at(level).made, ir.Int(0)) })
 }
 
-// publishArrays gives arrays to the caller. count returns the number of coordinates of a compressed
-// level.
+// publishArrays gives the arrays in whole to the caller. count returns the number of coordinates of
+// a compressed level.
 func (j *joinedChunks) publishArrays(whole joinedArrays, count func(level int) ir.Expr) {
 	r := j.a.out
 	for i, p := range j.levels {

@@ -58,9 +58,9 @@ func (h *longDenseRows) isLong(rowEnv *scope.Env) ir.Expr {
 }
 
 // loop lowers the part of loop f that one chunk computes. The emitted code skips long rows, which
-// lowerLong handles later. It notes at index chunk that the chunk has skipped a row. The caller may
-// only test whether the returned condition is the constant false: then the loop never assigns a
-// value.
+// lowerLong handles later. If it skips a row, it sets element chunk of the array h.leftOut. If the
+// returned condition is the constant false, the loop never assigns a value. The caller must not use
+// the condition for anything else.
 func (h *longDenseRows) loop(f *cin.Forall, e *scope.Env, chunk ir.Expr) ir.Expr {
 	l := h.l
 	p := &merge.Loop{F: f, E: e, Body: func(in *scope.Env, _ bool) ir.Expr {

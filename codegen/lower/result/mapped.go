@@ -35,11 +35,13 @@ func newMappedResult(r *scope.Result) *mappedResult {
 	return m
 }
 
-// at emits code that looks up in the map which position of the result belongs to position p of the
-// operand. A negative entry means that this leaf is the first at the position. The code then sets
-// the values at the position to 0, unless all values were cleared before the loops. This is not
-// needed for rows that are summed in registers and written with non-temporal stores: the first leaf
-// stores such a row, and later leaves add to the row.
+// at returns the cursor of the result at the position that belongs to position p of the operand. It
+// emits code that looks up this position in the map. A negative entry of the map means that this
+// leaf is the first at the position. The code then sets the values at the position to 0.
+//
+// There are two exceptions. Values are not set to 0 if all values were cleared before the loops.
+// They are also not set to 0 if rows are summed in registers and written with non-temporal stores:
+// the first leaf stores such a row, and later leaves add to the row.
 func (a *mappedResult) at(p ir.Expr) scope.ResultCursor {
 	l, name := a.out.Leaf, a.out.Op.Prefix()
 	how := l.Spec.Strategy
@@ -54,8 +56,8 @@ func (a *mappedResult) at(p ir.Expr) scope.ResultCursor {
 }
 
 // zeroed returns the position in the result for position p of the map. If the values were not
-// cleared before, it also emits code that sets the values there to 0 if this leaf is the first at
-// the position.
+// cleared before the loops, zeroed also emits code that sets the values at this position to 0 if
+// this leaf is the first there.
 func (a *mappedResult) zeroed(p ir.Expr) ir.Expr {
 	l, size := a.out.Leaf, a.out.Block(a.out.Deep+1)
 	a.prefetch(p, true)
@@ -84,10 +86,10 @@ func (a *mappedResult) clear(lo, hi ir.Expr) {
 	a.cleared = true
 }
 
-// prefetch emits code that prefetches the blocks of the result which the loop will need after
-// position p of the map. The strategy says how many positions ahead. If first is false, the code
-// leaves out blocks that no leaf has written yet. This leaf writes such blocks with stores that
-// bypass the caches, so they should not be in a cache.
+// prefetch emits code that prefetches blocks of the result, which the loop needs after position p
+// of the map. The strategy says how many positions ahead. If first is false, the code leaves out
+// blocks that no leaf has written yet. This leaf writes such blocks with stores that bypass the
+// caches, so they should not be in a cache.
 func (a *mappedResult) prefetch(p ir.Expr, first bool) {
 	l, size := a.out.Leaf, a.out.Block(a.out.Deep+1)
 	how := l.Spec.Strategy.Result.Fetched

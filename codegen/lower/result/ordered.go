@@ -64,9 +64,9 @@ func (a *appendResult) Parallel(f *cin.Forall, e *scope.Env, long strategy.Long)
 }
 
 // publishOrdered emits code that makes the result from ordered chunks. If there is a single chunk,
-// its arrays become the result. Otherwise the joined arrays become the result. Some chunks may not
-// be in the joined arrays yet, because the arrays have only the given capacity. The code enlarges
-// the arrays and copies these chunks.
+// its arrays become the result. Otherwise the joined arrays become the result. The joined arrays
+// have only the given capacity, so some chunks may not be in them yet. The code then enlarges the
+// joined arrays and copies these chunks.
 func (j *joinedChunks) publishOrdered(capacity ir.Expr) {
 	l := j.a.out.Leaf
 	one := l.B.Within(func() {

@@ -38,9 +38,10 @@ func (a *sharedResult) clear(lo, hi ir.Expr) {
 
 // ClearBefore emits code before all loops that sets the values of the result to 0. The result
 // shares an operand's pattern. In a mapped result, values that another leaf has written are kept.
-// The code is emitted only in three cases: the loops visit some values, or some blocks of values,
-// several times (revisitsValues), it is not known at a visit which values are absent, or the result
-// is mapped and the leaf runs on a GPU.
+// ClearBefore emits code in three cases and nothing otherwise. In the first case, the loops visit
+// some values, or some blocks of values, several times (revisitsValues). In the second case, it is
+// not known at a visit which values are absent (absentInTiles). In the third case, the result is
+// mapped and the leaf runs on a GPU.
 func ClearBefore(how Assembly, s cin.Stmt, e *scope.Env) {
 	l := e.Leaf
 	a, ok := how.(clearing)
@@ -50,9 +51,9 @@ func ClearBefore(how Assembly, s cin.Stmt, e *scope.Env) {
 	a.clear(merge.Positions(e.Cur[l.Out.Pattern], l.Out.Deep, e))
 }
 
-// ClearAbsent emits code that sets values of the result to 0 where the statement computes none.
-// They are the values below the current place of the loops, e. It emits nothing if the result does
-// not share an operand's pattern.
+// ClearAbsent emits code for a place in the loops where the statement computes no values. The code
+// sets the values of the result that belong to this place to 0. e is the environment at the place.
+// If the result does not share an operand's pattern, ClearAbsent emits nothing.
 func ClearAbsent(how Assembly, e *scope.Env) {
 	l := e.Leaf
 	var shared *sharedResult
@@ -80,14 +81,15 @@ func ClearAbsent(how Assembly, e *scope.Env) {
 	shared.cleared = false
 }
 
-// absentInTiles reports whether tiles of the result may be without values although their positions
-// are not one known range. The values of such a tile cannot be set to 0 separately, so the whole
+// absentInTiles reports whether some tiles of the result may get no values. The positions of such a
+// tile are not one known range, so its values cannot be set to 0 separately. Instead the whole
 // result must be set to 0 before all loops.
 //
-// This can happen if a dense workspace is filled inside loops that the schedule derived. The
-// workspace may then be empty for some tiles. absentInTiles returns true if the schedule has made
-// variables, and the consumer of a dense workspace has a loop over a variable of the result's
-// levels down to the last compressed one, or over a variable derived from one of these variables.
+// This can happen if a dense workspace is filled inside loops that the schedule derived, because
+// the workspace may then be empty for some tiles. absentInTiles returns true on two conditions. The
+// schedule has made variables. The consumer of a dense workspace assigns to the result, and has a
+// loop over one of the result's variables or over a variable derived from it. Only the variables of
+// the levels down to the last compressed one count.
 func absentInTiles(l *scope.Leaf, s cin.Stmt) (found bool) {
 	if len(l.Comps) == 0 {
 		return false

@@ -37,8 +37,8 @@ func (a *fixedResult) SumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool 
 		consumer, t, k)
 }
 
-// Sum emits code that sets the current row to 0, and adds to it the values that the producer would
-// add to the workspace.
+// Sum emits code that sets the current row of the result to 0, and then adds values to it. The
+// values are the ones that the producer in s would otherwise add to the workspace t.
 func (a *fixedResult) Sum(s *cin.Where, t *cin.Access, e *scope.Env) ir.Expr {
 	l := a.out.Leaf
 	w := &fixedSums{a: a, name: t.Name, from: e.Res.Level, e: e, vars: t.Vars}

@@ -15,10 +15,10 @@ import (
 
 // twoPassResult builds the result in memory of the exact size (assemble(T, Insert)). The chunks of
 // a loop run twice. In the first pass they only count the coordinates of each compressed level. The
-// prefix sums of the counts give each chunk its place in every level, where it writes in the second
-// pass. The arrays of the result do not grow and are not copied, but the pattern is computed twice,
-// together with everything that it depends on, such as workspaces. All chunks of the second pass
-// write directly to the arrays of the whole result.
+// prefix sums of the counts give each chunk its place in every level. In the second pass the chunks
+// write to these places, directly in the arrays of the whole result. The arrays do not grow and are
+// not copied. However, the pattern is computed twice, together with everything that it depends on,
+// such as workspaces.
 type twoPassResult struct {
 	growing
 	// rows, on a GPU, has the chunks of the current pass.
@@ -140,8 +140,8 @@ func (t *passes) isPos(p *passLevel) bool {
 	return t.a.out.Leaf.Spec.GPU && p == &t.levels[0] && p.level == 1
 }
 
-// discarded returns an array whose stores are removed from the code afterwards. It replaces an
-// array that a pass does not write.
+// discarded returns an array for a pass, in place of an array that the pass does not write. The
+// stores to the returned array are removed from the code afterwards.
 func (t *passes) discarded(name string, typ tensor.Type) *ir.Array {
 	arr := t.a.out.Leaf.B.Array(name, typ)
 	t.drop[arr] = true
@@ -213,9 +213,9 @@ func (t *passes) size() ir.Expr {
 	return emit.Capped(t.levels[len(t.levels)-1].at(t.chunks), t.a.out.Block(t.a.out.Deep+1))
 }
 
-// parents returns how many positions the level above t.levels[k] has in all chunks before chunk c.
-// If k is 0, all levels above are dense. For any c, parents then returns the number of all
-// positions of the level above.
+// parents returns the number of positions in the level above t.levels[k] that belong to the chunks
+// before chunk c. If k is 0, all levels above are dense. The number then does not depend on c: it
+// is the number of all positions of the level above.
 func (t *passes) parents(k int, c ir.Expr) ir.Expr {
 	level := t.levels[k].level
 	if k == 0 {
@@ -248,9 +248,9 @@ func (t *passes) fill(c, lo ir.Expr) {
 	}
 }
 
-// closeParents emits code for the end of chunk c, whose range ends at hi. A parent is a position of
-// the level above a compressed level. The code writes the pos entry, the end of its children, for
-// each parent of the chunk that has no such entry yet.
+// closeParents emits code for the end of chunk c, whose range ends at hi. The code writes the pos
+// entries that are still missing for parents of the chunk. A parent is a position of the level
+// above a compressed level. Its pos entry is the end of its children.
 func (t *passes) closeParents(c, hi ir.Expr) {
 	a, l := t.a, t.a.out.Leaf
 	for k, p := range t.levels {
@@ -291,7 +291,8 @@ type rowChunks struct {
 	closeAt func(c, hi ir.Expr)
 }
 
-// byRows runs the statement twice, with a chunk for each coordinate of level 0.
+// byRows emits the two passes of the statement, with a chunk for each coordinate of level 0. run
+// emits the loops of one pass.
 func (a *twoPassResult) byRows(run func()) {
 	l := a.out.Leaf
 	var lo, n ir.Expr
@@ -318,8 +319,8 @@ func (a *twoPassResult) row(x ir.Expr, body func() ir.Expr) ir.Expr {
 	return some
 }
 
-// rowsOf returns the two-pass result if f is the loop over its level 0, this level is dense, and
-// each row of the result is a chunk. Otherwise it returns nil.
+// rowsOf returns the two-pass result if each row of the result is a chunk, and f is the loop over
+// the result's level 0, which must be dense. Otherwise it returns nil.
 func rowsOf(how Assembly, f *cin.Forall) *twoPassResult {
 	a, ok := how.(*twoPassResult)
 	if !ok || a.rows == nil || f.Var != a.out.Leaf.ResultVars[0] || !a.out.Op.Kind(0).CanLocate() ||
@@ -344,9 +345,9 @@ func (a *twoPassResult) loop(p *merge.Loop, k int) ir.Expr {
 }
 
 // closeRows emits code that fills the pos array of the first compressed level: each element gets
-// the end of its row. It does so only if several dense levels are above this level, because the
-// loops may then skip some of a row's positions. The loops of the second pass write the elements of
-// the rows that they visit again.
+// the end of its row. It emits nothing unless several dense levels are above this level. In that
+// case the loops may skip some of a row's positions. The loops of the second pass write the
+// elements again for the positions that they visit.
 func (t *passes) closeRows() {
 	p, l := &t.levels[0], t.a.out.Leaf
 	if p.level < 2 {

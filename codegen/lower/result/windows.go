@@ -26,10 +26,10 @@ type scaledSegment struct {
 	minus  bool
 }
 
-// appendUnions emits code that appends to level k the same coordinates and values as the loops over
-// p's iterators would. The code computes them as unions of segments, in windows. appendUnions
-// returns false if the strategy does not choose windows, or if the loop or its arrays have another
-// form.
+// appendUnions emits code that computes unions of segments, in windows. The code replaces the loops
+// over p's iterators: it appends the same coordinates and values to level k as the loops would.
+// appendUnions returns false if the strategy does not choose windows, or if the loop or its arrays
+// do not allow windows.
 func (a *growing) appendUnions(p *merge.Loop, k int) bool {
 	l, lev := a.out.Leaf, &a.levels[k]
 	s, ok := p.F.Body.(*cin.Assign)
@@ -70,9 +70,9 @@ func (a *growing) appendUnions(p *merge.Loop, k int) bool {
 	return true
 }
 
-// scaledSegments returns the terms of the sum x. Each term is the segment of one of p's iterators,
-// multiplied by a factor. The terms are in x's order of addition. scaledSegments returns false if x
-// has another form.
+// scaledSegments returns the terms of the sum x, in x's order of addition. Each term is the segment
+// of one of p's iterators, multiplied by a factor. scaledSegments returns false if x is not a sum
+// of such terms.
 func scaledSegments(p *merge.Loop, x cin.Expr) ([]scaledSegment, bool) {
 	var terms []scaledSegment
 	minus := false
@@ -87,9 +87,9 @@ func scaledSegments(p *merge.Loop, x cin.Expr) ([]scaledSegment, bool) {
 	return append(terms, t), ok
 }
 
-// scaled returns x as one term of a sum. x must be an access of one of p's iterators, or the
-// product of such an access and a factor, or the negative of one of these. The factor must contain
-// no sum. Otherwise ok is false.
+// scaled returns x as one term of a sum. It accepts an access of one of p's iterators, the product
+// of such an access and a factor, and the negative of one of these. The factor must contain no sum.
+// ok is false if x has another form.
 func scaled(p *merge.Loop, x cin.Expr) (t scaledSegment, ok bool) {
 	switch x := x.(type) {
 	case *cin.Neg:

@@ -12,11 +12,10 @@ import (
 type Named func(a *ir.Array) string
 
 // Gemm replaces nested loops around a product with one matrix product. The loops are the last
-// statement of b, and count is their number. Gemm looks only at the code, so it need not know how
-// operands are stored. If adjacent is true, the matrix product must also meet the condition of
-// ir.Gemm.SideBySide. nonEmpty is the condition that every loop has at least one iteration, so that
-// the loops add a value. If the code has another form, reason names the part that is not a matrix
-// product. Otherwise reason is "".
+// statement of b, and count is their number. If adjacent is true, the matrix product must also meet
+// the condition of ir.Gemm.SideBySide. named returns the names of tensors. nonEmpty is the
+// condition that every loop has at least one iteration, so that the loops add a value. If the code
+// is not a matrix product, reason names the part that does not fit. Otherwise reason is "".
 func Gemm(b *ir.Block, count int, adjacent bool, named Named) (nonEmpty ir.Expr, reason string) {
 	defer func() {
 		switch r := recover().(type) {
@@ -90,8 +89,9 @@ func (n *gemmNest) read(b *ir.Block) (before []ir.Stmt) {
 	return before
 }
 
-// inner returns the last statement of a body. It records the declarations before it, and returns
-// nil if there are other statements before it.
+// inner returns the last statement of list, which is the body of a loop. The statements before it
+// must be declarations, and inner records their values. inner returns nil if another statement
+// comes before the last one, or if the body has only declarations.
 func (n *gemmNest) inner(list []ir.Stmt) ir.Stmt {
 	for k, s := range list {
 		d, ok := s.(*ir.Declare)
@@ -129,7 +129,7 @@ func (n *gemmNest) varies(x ir.Expr) bool {
 	return found
 }
 
-// strides returns the strides of an index in the loops' variables. rest is the index if all
+// strides returns the stride of index x for each of the loops' variables. rest is the index if all
 // variables are 0. ok is false if the index is not a linear function of the variables.
 func (n *gemmNest) strides(x ir.Expr) (by []ir.Expr, rest ir.Expr, ok bool) {
 	by = make([]ir.Expr, len(n.vars))
@@ -168,8 +168,9 @@ func (n *gemmNest) strides(x ir.Expr) (by []ir.Expr, rest ir.Expr, ok bool) {
 	return by, ir.Bin(b.Op, atP, atQ), true
 }
 
-// gemmMatrix is an array that the loops access. Field at is the index in the first iteration of all
-// loops. Field by has, for each loop, the stride of the index from one iteration to the next.
+// gemmMatrix is an array that the loops access. The field at is the index in the first iteration of
+// all loops. The field by has a stride for each loop: the change of the index from one iteration to
+// the next.
 type gemmMatrix struct {
 	a  *ir.Array
 	at ir.Expr
@@ -268,9 +269,8 @@ func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 	return rows, cols, sums
 }
 
-// factors calls one of two functions for each factor of x. It calls visitArray for a factor that
-// changes in the loops, which must be an array element. It calls visitConstant for any other
-// factor.
+// factors calls a function for each factor of x. If the factor changes in the loops, it must be an
+// array element, and factors calls visitArray. For any other factor it calls visitConstant.
 func (n *gemmNest) factors(x ir.Expr, visitArray func(*ir.Array, ir.Expr),
 	visitConstant func(ir.Expr)) {
 	if !n.varies(x) {

@@ -3,9 +3,9 @@ package rewrite
 import "distaff/codegen/ir"
 
 // Strip removes the statements that write to the given arrays, unless they also set a variable. It
-// then removes everything that was computed only for the arrays: variables that nothing reads, and
-// statements without content. For example, the code of a pass that writes becomes the code of a
-// pass that only counts.
+// then removes what was computed only for the arrays: variables that nothing reads, and statements
+// without content. For example, Strip makes the code of a pass that only counts from the code of a
+// pass that writes.
 func Strip(b *ir.Block, arrays map[*ir.Array]bool) {
 	Filter(b, func(s ir.Stmt) bool {
 		r := ir.RowOf(s)

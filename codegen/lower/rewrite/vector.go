@@ -16,14 +16,14 @@ type Lanes struct {
 }
 
 // Vectorize marks innermost loops of b as Vector. It returns the variables of the loops that gather
-// in lanes.
+// in lanes. There are two kinds of marked loops:
 //
-//   - A loop along contiguous memory is marked only if its body does only three things: it declares
-//     values, adds to scalars from outside, which are then reduced, and stores to consecutive
-//     places. Every load must be from one place or from consecutive places. If the loop is a loop
-//     of the statement, o.Asked must accept its variable.
-//   - A loop over a segment of a sparse level is marked only if it sums gathered values and is in
-//     o.Segments.
+//   - A loop along contiguous memory. Its body may only declare values, add to scalars from outside
+//     (which are then reduced), and store to consecutive elements. Every load must be from one
+//     element or from consecutive elements. If the loop is a loop of the statement, o.Asked must
+//     accept its variable.
+//   - A loop over a segment of a sparse level. It must be in o.Segments, and its body must only sum
+//     gathered values.
 //
 // A marked loop is Nontemporal if its body has one store, the store is in o.Once, and the body sums
 // nothing.
@@ -93,8 +93,8 @@ func (v *vectorLoop) fits() bool {
 	return useful
 }
 
-// storesOnce reports whether the only store in the loop's body is in onceStores, and the body sums
-// nothing. onceStores has the stores that write each element at most once.
+// storesOnce reports whether the loop's body has a single store, this store is in onceStores, and
+// the body sums nothing. onceStores has the stores that write each element at most once.
 func (v *vectorLoop) storesOnce(onceStores map[*ir.Store]bool) bool {
 	n := 0
 	for _, s := range v.f.Body.List {
@@ -142,7 +142,7 @@ func (v *vectorLoop) contiguous() bool {
 	return ok
 }
 
-// step returns by how much x grows if the loop's variable grows by 1. ok is false if this is not
+// step returns the change of x if the loop's variable grows by 1. ok is false if the change is not
 // known to be constant.
 func (v *vectorLoop) step(x ir.Expr) (step int64, ok bool) {
 	switch x := x.(type) {

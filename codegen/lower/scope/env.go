@@ -108,7 +108,8 @@ func (e *Env) RangeOf(v string) tree.Range {
 	return tree.Range{Lo: b[0], Hi: b[1]}
 }
 
-// OwnedRange returns the part of v's range for which the current thread's workspaces have places.
+// OwnedRange returns a part of v's range: the part for which the current thread's workspaces have
+// places.
 func (e *Env) OwnedRange(v string) tree.Range {
 	return (&Env{Leaf: e.Leaf, Ranges: e.Owned}).RangeOf(v)
 }
@@ -147,7 +148,8 @@ func (e *Env) Reading(name string, op *tree.Operand) *Env {
 	return in
 }
 
-// OpenCursors puts the cursors of all accesses in s to operands that have none yet at their roots.
+// OpenCursors adds a cursor to e for each access in s to an operand, unless the access has a cursor
+// already. The new cursor is above the operand's first level.
 func (e *Env) OpenCursors(s cin.Stmt) {
 	cin.Accesses(s, func(a *cin.Access) {
 		if op, key := e.Operand(a.Name), a.Key(); op != nil && e.Cur[key] == nil {
@@ -211,8 +213,8 @@ func (e *Env) Enter(c *tree.Cursor) *tree.Cursor {
 	return c
 }
 
-// inCopy returns the index of the current coordinate of the last level in the private copy of a
-// row. c is the cursor of the copied row.
+// inCopy returns an index in the private copy of a row: the index of the current coordinate of the
+// last level. c is the cursor of the row that was copied.
 func (e *Env) inCopy(c *tree.Cursor) ir.Expr {
 	v := c.Vars[len(c.Vars)-1]
 	if x, ok := e.Lanes.Get(v); ok {
@@ -256,27 +258,27 @@ func (e *Env) load(c *tree.Cursor) ir.Expr {
 	return l.B.Named(name, ir.Convert(t, v))
 }
 
-// PlaceKey returns the key, in Env.Parts and Env.Early, for the positions of an access in the loop
-// over v.
+// PlaceKey returns a key for the maps Env.Parts and Env.Early. The parameter key is the key of an
+// access, and v is the variable of a loop over positions of this access.
 func PlaceKey(key, v string) string { return key + " at " + v }
 
-// Value is the value of an expression. V is valid if Pres is true. If Zeroed is true, V is also
-// valid if Pres is false: it is then 0.
+// Value is the value of an expression. Pres is the condition that the value is present. If Pres is
+// true, V is the value. If Pres is false, V is 0 if Zeroed is true, and has no meaning otherwise.
 type Value struct {
 	Pres   ir.Expr
 	V      ir.Expr
 	Zeroed bool
 }
 
-// tile describes a tile of a row, or the rest of a row: lo is the coordinate where it starts, and
-// Width is the number of values of a whole tile.
+// tile describes a tile of a row, or the shorter rest at the end of a row. lo is the coordinate
+// where it starts. Width is the number of values of a whole tile.
 type tile struct {
 	lo    ir.Expr
 	Width int64
 }
 
-// Row describes a workspace that holds one tile, or the rest, of a row. A consumer reads the
-// workspace. Row has the array of the sums, and the condition that the sums are present.
+// Row describes a workspace that a consumer reads. The workspace holds one tile of a row, or the
+// rest of a row. Sums is the array of the sums. Pres is the condition that the sums are present.
 type Row struct {
 	Sums *ir.Array
 	Pres ir.Expr
@@ -290,7 +292,8 @@ func (e *Env) Lane(v string) ir.Expr {
 	return ir.Minus(e.Coord.At(v), e.Tiles.At(v).lo)
 }
 
-// Adder stores the values that assignments to a temporary over index variables add.
+// Adder is a temporary over index variables. It stores the values that assignments add to the
+// temporary.
 type Adder interface {
 	// Add adds x at the coordinates of access a in e.
 	Add(a *cin.Access, x ir.Expr, e *Env)

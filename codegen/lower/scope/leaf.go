@@ -72,9 +72,8 @@ func (l *Leaf) Refuse(v, format string, args ...any) {
 }
 
 // HasDerivedVars reports whether the schedule has made variables. The leaf then computes the
-// coordinates of the statement's variables from the new variables. Each call of the leaf must pass
-// the whole range of every variable that is not in Spec.Parts, so that this computation is
-// possible.
+// coordinates of the statement's variables from the new variables. For this computation, each call
+// of the leaf must pass the whole range of every variable that is not in Spec.Parts.
 func (l *Leaf) HasDerivedVars() bool { return len(l.Graph.Relations()) > 0 }
 
 // Assigns reports whether a statement's target is the result.
@@ -94,8 +93,8 @@ func (l *Leaf) LoopStrategy(f *cin.Forall) strategy.Loop {
 	return l.Spec.Strategy.Of(l.Source(f))
 }
 
-// Source returns the original of the loop f, which the strategy knows, if lowering made f as a
-// copy. If f is not a copy, Source returns f.
+// Source returns the loop that f is a copy of, or f itself if f is not a copy. Lowering makes
+// copies of loops. The strategy knows the original loops.
 func (l *Leaf) Source(f *cin.Forall) *cin.Forall {
 	if g := l.Copies[f]; g != nil {
 		return g
@@ -110,7 +109,7 @@ func (l *Leaf) SerialCopy(f *cin.Forall) *cin.Forall {
 	return g
 }
 
-// IsChunked reports whether a call has only a chunk of the entries of a cursor's operand.
+// IsChunked reports whether each call of the leaf gets only a chunk of the entries of c's operand.
 func (l *Leaf) IsChunked(c *tree.Cursor) bool { return c.Of.Argument.Name == l.Spec.Chunked }
 
 // HasChunk reports whether v is a variable of an operand that the caller passes in chunks, one

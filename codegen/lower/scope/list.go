@@ -1,7 +1,8 @@
 package scope
 
-// List has the values that are known at a place in the nest, by name. The value of an inner place
-// hides an outer one of the same name. A list is immutable, and nil is the empty list.
+// List has the values that are known at a place in the nest of loops, by name. A value of an inner
+// place hides the value of an outer place with the same name. A list is immutable, and nil is the
+// empty list.
 type List[V any] struct {
 	name  string
 	value V

@@ -8,7 +8,7 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Component is a component of the provenance graph while it is lowered.
+// Component describes a component of the provenance graph, for lowering.
 type Component struct {
 	Roots, Leaves []string // as in provenance.Component
 	Top           string
@@ -100,9 +100,9 @@ type PieceOf struct {
 	Number, Of ir.Expr
 }
 
-// Span is the range [Lo, Hi) of the position of a cin.Span. Cur is a cursor at the level of the
-// position, of the access with the given key. P is the current position, or nil outside of the loop
-// over the positions.
+// Span describes the state of a cin.Span, which has a range of positions, [Lo, Hi). The positions
+// belong to the access with the given key. Cur is a cursor of this access, at the level of the
+// positions. P is the current position, or nil outside of the loop over the positions.
 type Span struct {
 	Key    string
 	Cur    *tree.Cursor
@@ -117,9 +117,9 @@ func (e *Env) InSpan(pos string, s Span) *Env {
 	return &in
 }
 
-// WithAccess returns a copy of the loops' state o in which positions of one access become positions
-// of another access. src is the key of the first access, and dst is the key of the second. Both
-// accesses have the same level arrays.
+// WithAccess returns a copy of o in which intervals of positions belong to another access. src is
+// the key of the access that they belong to in o, and dst is the key of the other access. Both
+// accesses must have the same level arrays.
 func (o *OpenLoops) WithAccess(src, dst string) *OpenLoops {
 	out := *o
 	rename := func(iv Interval) Interval {

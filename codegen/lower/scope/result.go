@@ -25,7 +25,8 @@ type Result struct {
 	At      func(p ir.Expr) ResultCursor
 }
 
-// ResultCursor says how far the bound variables lead down the result's levels.
+// ResultCursor is a cursor in the result. It says how far the bound variables lead down the
+// result's levels.
 type ResultCursor struct {
 	Level int
 	Pos   ir.Expr
@@ -44,7 +45,7 @@ type ResultCursor struct {
 	Tile *ir.Array
 }
 
-// NewResult returns the data about the leaf's result, which no assembly has completed yet.
+// NewResult returns the data about the leaf's result. The assembly completes the data later.
 func (l *Leaf) NewResult() *Result {
 	op := l.Ops[l.Spec.Operands[0].Name]
 	return &Result{Leaf: l, Op: op, Deep: op.Argument.Format.LastPos()}

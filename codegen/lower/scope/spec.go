@@ -49,8 +49,8 @@ type Spec struct {
 	Note func(string)
 }
 
-// Refusal is the reason why a schedule or a strategy cannot be followed, if it is found only when
-// its loops are lowered.
+// Refusal is the reason why a schedule or a strategy cannot be followed. It is used for reasons
+// that are found only when the loops are lowered.
 type Refusal struct {
 	// Var is the variable of the responsible loop, by its name in lowering: a variable that the
 	// schedule made, or an original one.

@@ -41,8 +41,9 @@ func (e *Env) Presence(x cin.Expr) ir.Expr {
 	return ir.Truth(true)
 }
 
-// Expr lowers an expression. under is the condition that all other factors of its term are present.
-// If under is false at run time, no division of integers fails.
+// Expr lowers the expression x. The parameter under is the condition that all other factors of x's
+// term are present. If this condition is false at run time, a division of integers in x does not
+// fail.
 func (e *Env) Expr(x cin.Expr, under ir.Expr) Value {
 	l := e.Leaf
 	switch x := x.(type) {
@@ -154,9 +155,9 @@ func (l *Leaf) nameChoice(x Value) Value {
 	return x
 }
 
-// nameCondition returns a constant or a variable with the value of pres, so that generated code can
-// use the condition several times at no cost. It declares a new variable if pres is another
-// expression.
+// nameCondition returns the condition pres as a constant or a variable. Generated code can then use
+// the condition several times at no cost. If pres is neither a constant nor a variable,
+// nameCondition declares a new variable.
 func (l *Leaf) nameCondition(pres ir.Expr) ir.Expr {
 	if _, ok := pres.(*ir.Var); ok || ir.Always(pres) || ir.IsFalse(pres) {
 		return pres
@@ -172,9 +173,9 @@ func (l *Leaf) product(p, q Value) Value {
 	return Value{pres, ir.Times(p.V, q.V), ir.Always(pres)}
 }
 
-// quotient returns the value p/q. It is absent if p is absent. An absent q counts as 0, so it is a
-// division by zero if p is present. For integers, the leaf fails if it divides by zero while the
-// condition under is true.
+// quotient returns the value p/q. The value is absent if p is absent. An absent q counts as 0. If p
+// is present, the result is then a division by zero. A division of integers by zero makes the leaf
+// fail, but only if the condition under is true.
 func (e *Env) quotient(p, q Value, under ir.Expr) Value {
 	l := e.Leaf
 	if ir.IsFalse(p.Pres) {
@@ -200,9 +201,9 @@ func (e *Env) quotient(p, q Value, under ir.Expr) Value {
 	return Value{p.Pres, r, true}
 }
 
-// Coords returns the current coordinate of each variable of the leaf, or -1 for a variable that is
-// not bound here. The coordinates have the order of the ranges that the leaf gets for its
-// variables. If there are more than ir.MaxFailCoord variables, the later ones are left out.
+// Coords returns the current coordinate of each variable of the leaf, in the order of
+// Leaf.Spec.Vars. The coordinate is -1 for a variable that is not bound in e. If there are more
+// than ir.MaxFailCoord variables, the later ones are left out.
 func (e *Env) Coords() []ir.Expr {
 	l := e.Leaf
 	var at []ir.Expr

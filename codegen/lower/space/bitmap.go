@@ -7,9 +7,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// bitmap is a workspace that sums many terms (a bitmap accumulator). It has a value and a bit
-// for every place of a box. The values are 0 between uses. An addition adds to the value and sets
-// the bit, without a branch for new places. At the end the bits give the places in ascending order.
+// bitmap is a workspace that sums many terms (a bitmap accumulator). It has a value and a bit for
+// every place of a box. The values are 0 between uses. An addition adds to the value and sets the
+// bit, so it needs no branch for new places. At the end the bits give the places in ascending
+// order.
 type bitmap struct {
 	placed *placed
 	bits   *ir.Array

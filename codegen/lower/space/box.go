@@ -27,8 +27,9 @@ func (b Box) spaces(m int) ir.Expr {
 	return n
 }
 
-// Places returns the number of places. The product of sizes that are not all constants in the leaf
-// may overflow. The number is then emit.MaxPoints, for which an allocation fails.
+// Places returns the number of places. If the sizes are not all constants in the leaf, their
+// product may overflow. Places then returns emit.MaxPoints, and an allocation of so many places
+// fails.
 func (b Box) Places() ir.Expr {
 	n, constants := ir.Expr(ir.Int(1)), ir.Expr(ir.Int(1))
 	for m := range b.Lo {

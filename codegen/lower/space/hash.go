@@ -73,12 +73,13 @@ func (w *Hash) Begin() {}
 
 func (w *Hash) Entries() Entries { return keyed(w.n, w.keys, w.vals) }
 
-// multipliers of the coordinates in the hash. They are odd. Except for a few digits, they are the
-// golden ratio and square roots of primes.
+// multipliers are the numbers by which the hash function multiplies coordinates. They are odd.
+// Except for a few digits, they are the golden ratio and square roots of primes.
 var multipliers = []int64{0x1e3779b97f4a7c15, 0x3a09e667f3bcc909, 0x3b67ae8584caa73b,
 	0x3c6ef372fe94f82b, 0x254ff53a5f1d36f1, 0x110e527fade682d1, 0x1b05688c2b3e6c1f, 0x1f83d9abfb41bd6b}
 
-// hash declares the slot where the search for a key starts.
+// hash emits code that computes the slot where the search for a key starts. It returns the variable
+// of the slot.
 func (w *Hash) hash(key Point) *ir.Var {
 	var h ir.Expr = ir.Int(0)
 	for m := range w.keys {
@@ -140,7 +141,8 @@ func (w *Hash) search(key Point) (h, s *ir.Var) {
 	return h, s
 }
 
-// insert makes an entry for a key in the free slot h. put stores its value, or its row of values.
+// insert emits code that makes an entry for a key in the free slot h. put emits the code that
+// stores the entry's value, or its row of values.
 func (w *Hash) insert(key Point, h *ir.Var, put func()) {
 	for _, k := range append(append([]*ir.Array{}, w.keys...), w.vals, w.slot) {
 		need := ir.Plus(w.n, ir.Int(1))

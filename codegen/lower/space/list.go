@@ -7,8 +7,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// list is a workspace with a value and a mark for every place of a box, and a list of the marked
-// places (Gustavson's accumulator). With one variable, the list has coordinates instead of places.
+// list is a workspace over a box of places (Gustavson's accumulator). It has a value and a mark for
+// every place, and a list of the marked places. With one variable, the list has coordinates instead
+// of places.
 type list struct {
 	placed *placed
 	mark   *ir.Array

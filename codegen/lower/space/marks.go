@@ -7,10 +7,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// Marks is a workspace with a value and a mark for every place of a box. Most places of the box
-// should be used, because at the end all marks are visited. Several threads may fill it, because
-// additions to different places share no other data. If it is Shared, threads visit the marks of
-// parts of the box at the end, and first count the entries of each part.
+// Marks is a workspace with a value and a mark for every place of a box. It suits boxes whose
+// places are mostly used, because at the end all marks are visited. Several threads may fill the
+// workspace, because additions to different places share no other data. If Shared is true, each
+// thread visits the marks of parts of the box at the end. The threads first count the entries of
+// each part.
 type Marks struct {
 	m          *Maker
 	box        Box
@@ -119,9 +120,9 @@ func (w *Marks) makeRoom() {
 	}
 }
 
-// copyOut emits code that writes the marked entries in order, to entry p of the output and the
-// following ones. It writes the entries whose places are in [lo, hi). If the workspace has rows, it
-// writes the rows in [lo, hi).
+// copyOut emits code that writes the marked entries in [lo, hi) to the output, in order. lo and hi
+// are places or, if the workspace has rows, numbers of rows. The variable p has the index in the
+// output where the next entry is written. The code increments p for each entry.
 func (w *Marks) copyOut(lo, hi ir.Expr, p *ir.Var) {
 	last := w.box.last()
 	if w.rows == nil {

@@ -8,9 +8,10 @@ import (
 	"distaff/codegen/lower/tree"
 )
 
-// placed is the common part of workspaces with a value for every place of a box: the list of the
-// places that were added to. With one variable, the list has coordinates, and the consumer reads
-// the values at their places. With several variables, the entries are copied out in order.
+// placed is the common part of workspaces with a value for every place of a box. It lists the
+// places that were added to. If the workspace has one variable, the list has coordinates, and the
+// consumer reads the values at their places. If it has several variables, the entries are copied
+// out in order.
 type placed struct {
 	m      *Maker
 	box    Box
@@ -42,8 +43,8 @@ func (m *Maker) newPlaced(t *cin.Access, rows bool) *placed {
 
 func (w *placed) begin() { w.n = w.m.B.Declare(w.arrays.name+"_n", ir.Int(0)) }
 
-// base returns the difference between an entry of the list and the index of its value. The
-// difference is the first coordinate of the box if the list has coordinates, and 0 if the list has
+// base returns the number to subtract from an entry of the list to get the index of its value. The
+// number is the first coordinate of the box if the list has coordinates, and 0 if the list has
 // indices.
 func (w *placed) base() ir.Expr {
 	if w.sums == nil {

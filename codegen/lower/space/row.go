@@ -45,7 +45,7 @@ func (m *Maker) NewRow(name string, keys int, along []string) Row {
 func (r *Row) Exists() bool { return len(r.Along) > 0 }
 
 // Clear emits code that sets all values of a row to -0. The row starts at index from of vals. The
-// value is -0 because -0 + x is x unchanged, also if x is -0.
+// code uses -0 because -0 + x is equal to x even if x is -0.
 func (r *Row) Clear(vals *ir.Array, from ir.Expr) {
 	r.m.B.Emit(&ir.Fill{A: vals, Lo: from, Hi: ir.Plus(from, r.Width),
 		X: ir.Negated(ir.Zero(r.m.Type))})
@@ -58,9 +58,9 @@ func (r *Row) Add(vals *ir.Array, x ir.Expr, at Point) {
 	r.m.B.AddTo(vals, ir.Plus(r.At, place), x)
 }
 
-// Under adds dense levels for the rows to operand op, which has one level for each variable of a
-// key. The values of a row are then below the row's key. The function at returns the number of the
-// row that belongs to the key at position p.
+// Under appends dense levels for the rows to operand op. Before, op has one level for each variable
+// of a key. Afterwards, the values of a row are below the row's key. The function at returns the
+// number of the row that belongs to the key at position p.
 func (r *Row) Under(op *tree.Operand, at func(p ir.Expr) ir.Expr) *tree.Operand {
 	op.RowAt, op.RowLevel = at, r.keys
 	a := &op.Argument

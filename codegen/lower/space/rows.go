@@ -8,9 +8,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// RowList describes a workspace over several variables to its consumer, as levels. All levels
-// except the last are dense. The last level has a list of coordinates for each row, and RowList
-// stores the positions of the starts of the rows.
+// RowList describes the rows of a workspace over several variables to the consumer. The consumer
+// reads the workspace as levels. All levels except the last are dense. The last level has a list of
+// coordinates for each row. RowList stores the positions where the rows start.
 type RowList struct {
 	m    *Maker
 	box  Box
@@ -19,9 +19,8 @@ type RowList struct {
 	row  *ir.Var // the last row whose start is known
 }
 
-// RowsIf returns the rows of a workspace over vars, or nil if the workspace has no rows. It has
-// none if rows is false or if there is only one variable. The consumer then reads the workspace as
-// one list.
+// RowsIf returns the rows of a workspace over vars. It returns nil if rows is false or if there is
+// only one variable. The consumer then reads the workspace as one list.
 func (m *Maker) RowsIf(name string, vars []string, rows bool) *RowList {
 	if !rows || len(vars) == 1 {
 		return nil
@@ -38,8 +37,8 @@ func (r *RowList) begin() {
 	r.m.B.Store(r.pos, ir.Int(0), ir.Int(0))
 }
 
-// next emits a loop that starts rows while the condition cond is true. Each iteration starts one
-// more row at position p and then runs the code that body emits.
+// next emits a loop that runs while the condition cond is true. Each iteration starts the next row,
+// at position p, and then runs the code that body emits.
 func (r *RowList) next(p, cond ir.Expr, body func()) {
 	r.m.B.While(cond, func() {
 		r.m.B.Incr(r.row, ir.Int(1))
@@ -99,8 +98,9 @@ func (m *Maker) DenseLevels(op *tree.Operand, b Box, first, n int) {
 }
 
 // SortedOperand returns an operand for n sorted entries. crd has the coordinates of the entries,
-// and vals has their values. If rows is not nil, the operand has a row for each combination of all
-// coordinates but the last. If rows is nil, the operand is a list of entries.
+// and vals has their values. If rows is nil, the operand is a list of entries. Otherwise the
+// operand has rows along the last coordinate: one row for each combination of the other
+// coordinates.
 func (m *Maker) SortedOperand(name string, rows *RowList, crd []*ir.Array, vals *ir.Array,
 	n ir.Expr) *tree.Operand {
 	if rows == nil {
@@ -136,8 +136,8 @@ func (m *Maker) listOperand(name string, crd []*ir.Array, vals *ir.Array, n ir.E
 	return op
 }
 
-// listed returns an operand that reads a workspace like a sparse vector. vals has a value for each
-// coordinate from lo on. list has the n coordinates that values were added to.
+// listed returns an operand for a workspace, which the consumer reads like a sparse vector. vals
+// has a value for each coordinate from lo on. list has the n coordinates that values were added to.
 func (m *Maker) listed(name string, list, vals *ir.Array, lo ir.Expr, n *ir.Var) *tree.Operand {
 	op := tree.NewOperand(m.Args, tree.Argument{Name: name, Number: -1, Type: m.Type,
 		Format: tensor.Format{Levels: []tensor.Kind{tensor.Compressed}, Order: []int{0}}})

@@ -28,8 +28,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// Workspace sums values by their coordinates, and returns the sums in order. A list that is filled
-// in order (ordered.go) needs the values in the order of their coordinates.
+// Workspace sums values by their coordinates, and returns the sums in order. The list in ordered.go
+// must get the values in the order of their coordinates.
 type Workspace interface {
 	// Begin starts a use.
 	Begin()

@@ -44,10 +44,10 @@ func NewSortedTerms(s Arrays, keys int) SortedTerms {
 // Sort emits code that sorts n terms by their coordinates, and then a loop over the sorted terms.
 // Sort returns the number of distinct coordinates.
 //
-// In the loop, the code of onRepeat runs for a term with the same coordinates as the term before
-// it. The code of onNew runs for a term with new coordinates. Both functions get the index of the
-// term in the unsorted list (from). They also get the index of the term's coordinates among the
-// distinct ones (last and made). onNew also gets the index of the term in the sorted order (at).
+// The loop runs the code of onRepeat for a term with the same coordinates as the term before it. It
+// runs the code of onNew for every other term. The argument from is the index of the term in the
+// unsorted list. The arguments last and made are the index of the term's coordinates among the
+// distinct coordinates. The argument at is the index of the term in the sorted order.
 func (t *SortedTerms) Sort(n *ir.Var, onRepeat func(from, last ir.Expr),
 	onNew func(from, made, at ir.Expr)) *ir.Var {
 	b := t.Arrays.m.B

@@ -61,8 +61,8 @@ type Range struct {
 	Open ir.Expr
 }
 
-// Clipped returns the positions between lo and hi whose coordinates, which crd stores, are in the
-// range.
+// Clipped returns the positions [from, to) whose coordinates are in the range s. It searches the
+// positions [lo, hi). The array crd has their coordinates.
 func (s Range) Clipped(b *emit.Builder, name string, crd *ir.Array, lo, hi ir.Expr) (from,
 	to ir.Expr) {
 	find := func(key ir.Expr) ir.Expr { return &ir.Search{A: crd, Lo: lo, Hi: hi, Key: key} }

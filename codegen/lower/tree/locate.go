@@ -15,8 +15,8 @@ func (c *Cursor) LocateDense(at ir.Expr) *Cursor {
 	return &d
 }
 
-// DenseBase returns the number that is added to a coordinate of the next level, which is dense, to
-// get its position.
+// DenseBase returns the base of the next level, which must be dense. The position of a coordinate
+// in this level is the base plus the coordinate.
 func (c *Cursor) DenseBase() ir.Expr {
 	row, name := c.Pos, c.Of.Prefix()+"_row"
 	switch {
@@ -83,8 +83,8 @@ func (c *Cursor) Segment() (lo, hi ir.Expr) {
 	return vlo, vhi
 }
 
-// WherePresent returns x as a named expression that is 0 if the cursor is absent. x is a number
-// that is read from the cursor's tensor.
+// WherePresent returns a named expression that is x if the cursor is present, and 0 otherwise. x is
+// a number that is read from the cursor's tensor. name is the suffix of the expression's name.
 func (c *Cursor) WherePresent(name string, x ir.Expr) ir.Expr {
 	if ir.Always(c.Present) {
 		return c.Of.b.Named(c.Of.Prefix()+name, x)
@@ -105,8 +105,8 @@ func (o *Operand) Below(k int, p ir.Expr) ir.Expr {
 	return p // one child for each
 }
 
-// DownTo returns the position in level to where the descendants of position p of level k-1 begin.
-// If to is k-1, this is p.
+// DownTo returns a position in level to: the one where the descendants of position p of level k-1
+// begin. If to is k-1, the result is p.
 func (o *Operand) DownTo(k, to int, p ir.Expr) ir.Expr {
 	for ; k <= to; k++ {
 		p = o.Below(k, p)
@@ -114,12 +114,12 @@ func (o *Operand) DownTo(k, to int, p ir.Expr) ir.Expr {
 	return p
 }
 
-// Ancestors finds the path to position p through n fused levels. It returns one position for each
-// level, outermost first, and the last one is p. The first of the levels is the cursor's next
-// level.
+// Ancestors finds the path to position p through n levels of fused variables. The first of these
+// levels is the cursor's next level. Ancestors returns one position for each level, outermost
+// first. The last one is p.
 //
-// ranges has the limits of the range of positions of each level, as pairs. For each compressed
-// level except the first, the emitted code makes one binary search in such a range.
+// The emitted code makes one binary search for each compressed level except the first. ranges has
+// the ranges of positions in which these searches look, as pairs of limits.
 func (c *Cursor) Ancestors(ranges []ir.Expr, n int, p ir.Expr) []ir.Expr {
 	at := make([]ir.Expr, n)
 	at[n-1] = p

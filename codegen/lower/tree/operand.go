@@ -83,13 +83,14 @@ func (o *Operand) SetArray(level int, part ir.Field, a *ir.Array) {
 	o.arrays[ir.Slot{Arg: o.Argument.Number, Level: level, Field: part}] = a
 }
 
-// GiveSize makes v a size or offset of a workspace's level.
+// GiveSize makes v the size or the offset of a level of the operand, as part says. The operand is a
+// workspace.
 func (o *Operand) GiveSize(level int, part ir.Field, v *ir.Var) {
 	o.sizes[ir.Slot{Arg: o.Argument.Number, Level: level, Field: part}] = v
 }
 
-// HasVals reports whether the operand's values are in array a. It finds only values that are not
-// passed as rows (see byRows).
+// HasVals reports whether array a has the operand's values. It does not find values that are passed
+// as rows (see byRows).
 func (o *Operand) HasVals(a *ir.Array) bool {
 	return o.arrays[ir.Slot{Arg: o.Argument.Number, Field: ir.Vals}] == a
 }
@@ -155,8 +156,8 @@ func (o *Operand) Vals() *ir.Array {
 }
 
 // byRows reports whether the values that the leaf gets for the operand begin with the row of
-// coordinate 0 (in a vector, with the value of coordinate 0). A row is then found by its coordinate
-// alone. This saves a register for the offset of the stored values, and an addition.
+// coordinate 0 (in a vector, with the value of coordinate 0). The leaf then finds a row by its
+// coordinate alone. This saves a register for the offset of the stored values, and an addition.
 func (o *Operand) byRows() bool {
 	for k := 1; k < o.Order(); k++ {
 		if _, ok := o.Trips[k]; !ok {

@@ -91,9 +91,9 @@ func SetOne(l *scope.Leaf, a *ir.Array, at, x ir.Expr) {
 }
 
 // blockRows has the row where each block begins, for a loop over tiles of fused positions.
-// arrays[d] belongs to fused level d, and is nil if no search for rows is needed in that level.
-// Element b is the row of the first position of block b. One more element is the row where the last
-// block ends.
+// arrays[d] belongs to fused level d. It is nil if no search for rows is needed in that level.
+// Element b of the array is the row of the first position of block b. The array has one more
+// element: the row where the last block ends.
 type blockRows struct {
 	c      *scope.Component
 	first  ir.Expr // the number of the first block
@@ -102,8 +102,8 @@ type blockRows struct {
 
 // FindBlockRows emits a loop before f that finds the first row of each block and stores it. The
 // warps or threads of a block then search for their rows only among the rows of this block.
-// FindBlockRows returns nil, and emits no loop, if no search becomes shorter, if the positions
-// belong to only some of the fused variables, or if they may be absent.
+// FindBlockRows returns nil and emits no loop if no search becomes shorter, if the positions belong
+// to only some of the fused variables, or if the positions may be absent.
 func FindBlockRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) *blockRows {
 	c := o.Of
 	l := e.Leaf
@@ -162,9 +162,9 @@ func positionsAmong(frames []scope.Frame) *scope.Interval {
 }
 
 // Inside restricts the searches in block v to the rows of this block. An interval of positions has,
-// for each fused level, the range of rows that a search covers. Inside narrows these ranges in iv
-// if iv is an interval of positions, and otherwise in each interval of positions in frames. It
-// returns the changed iv and frames.
+// for each fused level, the range of rows that a search covers. If iv is an interval of positions,
+// Inside narrows its ranges. Otherwise Inside narrows the ranges of each interval of positions in
+// frames. It returns the changed iv and frames. If r is nil, nothing changes.
 func (r *blockRows) Inside(l *scope.Leaf, v ir.Expr, iv scope.Interval,
 	frames []scope.Frame) (scope.Interval, []scope.Frame) {
 	if r == nil {

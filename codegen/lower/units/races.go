@@ -13,8 +13,8 @@ import (
 
 // StoredOnce reports whether different rows are summed into different values of a dense result.
 // This requires that each row is visited only once, and that only one statement assigns to the
-// result. The rows are over c's first n variables. The levels of these variables in op start at
-// level first.
+// result. The rows are over the first n variables of c. In op, the levels of these variables begin
+// at level first.
 func StoredOnce(e *scope.Env, c *scope.Component, op *tree.Operand, first, n int) bool {
 	l := e.Leaf
 	if l.Out.Sparse() || e.Private != nil || e.Res.Tile != nil {
@@ -54,9 +54,10 @@ func StoredOnce(e *scope.Env, c *scope.Component, op *tree.Operand, first, n int
 }
 
 // OwnsRows reports whether only one thread adds to a row that is entirely inside one interval of
-// positions. Two conditions are needed. First, threads can race only because they work on different
-// intervals of component c. Second, each row is stored once and has its own elements in the result.
-// If additions are not atomic, or if they are to a private copy, OwnsRows returns false.
+// positions. Two conditions must hold. First, threads race only because they work on different
+// intervals of component c. Second, op stores each row once, and each row has its own elements in
+// the result. k is the level of c's last variable in op. OwnsRows returns false if additions are
+// not atomic, or if they go to a private copy.
 func OwnsRows(e *scope.Env, c *scope.Component, op *tree.Operand, k int) bool {
 	if !e.Atomic || e.Racing != c || e.Private != nil {
 		return false
@@ -104,9 +105,9 @@ func StoresEachOnce(f *cin.Forall, c *scope.Component, e *scope.Env) bool {
 	return false
 }
 
-// AtomicEnv returns the environment inside f. Additions to the result are atomic there if
-// different iterations may add to the same place, and if f resolves these races by atomic
-// additions.
+// AtomicEnv returns the environment inside f. It makes additions to the result atomic there on two
+// conditions: different iterations of f may add to the same place, and f uses atomic additions
+// against such races.
 func AtomicEnv(f *cin.Forall, e *scope.Env) *scope.Env {
 	l := e.Leaf
 	if f.Unit != cin.CPUThread && !f.Unit.OnGPU() {
@@ -179,9 +180,10 @@ func SumsSingleValue(f *cin.Forall, e *scope.Env) bool {
 	return single
 }
 
-// addsOnGPU reports whether iterations of f add atomically if several of them may add to the same
-// element. f runs on a unit of a GPU. The result is false if the command of f says NoRaces, or if
-// it says IgnoreRaces and no loop inside f says how to add.
+// addsOnGPU reports whether iterations of f, a loop on a unit of a GPU, must add atomically. It is
+// called if several iterations may add to the same element. The result is false if f's command says
+// NoRaces. It is also false if the command says IgnoreRaces and no loop inside f says how to add.
+// If atomic additions are not possible, addsOnGPU refuses the loop.
 func addsOnGPU(l *scope.Leaf, f *cin.Forall) bool {
 	if f.Race == cin.NoRaces || f.Race == cin.IgnoreRaces && !decidesRaces(l, f.Body) {
 		return false
@@ -208,8 +210,8 @@ func decidesRaces(l *scope.Leaf, s cin.Stmt) bool {
 	return found
 }
 
-// sumsAcross reports whether the iterations of loop f, which runs on units of a GPU, are to add to
-// one scalar.
+// sumsAcross reports whether the schedule makes the iterations of f add to one scalar. f runs on
+// units of a GPU. The result is false for a loop over blocks.
 func sumsAcross(f *cin.Forall) bool {
 	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
 }

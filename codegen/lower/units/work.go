@@ -25,9 +25,9 @@ func (w *Work) Chunk(c ir.Expr) tree.Range {
 }
 
 // Work divides a variable's range into pieces of about equal work. The work of a piece is its
-// number of rows plus the number of its entries in one operand, the driver: the largest operand
-// that the loop walks. If the driver has every row (for example because its first level is dense),
-// entries of other operands that have every row are added. If there is no driver, only rows count.
+// number of rows plus its number of entries in the driver. The driver is the largest operand that
+// the loop walks. If the driver has every row (for example because its first level is dense), the
+// entries of other operands with every row also count. If there is no driver, only rows count.
 type Work struct {
 	L      *scope.Leaf
 	f      *cin.Forall
@@ -43,7 +43,7 @@ type Work struct {
 	Total  ir.Expr
 }
 
-// NewWork returns the cuts of f into the given number of chunks.
+// NewWork returns the division of the loop f into the given number of chunks.
 func NewWork(f *cin.Forall, e *scope.Env, chunks ir.Expr) *Work {
 	l := e.Leaf
 	w := &Work{L: l, f: f, e: e, Chunks: chunks, all: e.RangeOf(f.Var)}
