@@ -147,8 +147,8 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 type given struct{ arg, value string }
 
 // checkOnce returns an error if the command line already gave the flag with a different value. once
-// maps the name of each flag so far to what was given. If there is no error, checkOnce stores arg
-// and value in once.
+// maps the name of each flag so far to the given argument and value. If checkOnce succeeds, it
+// stores arg and value in once.
 func (f flag) checkOnce(once map[string]given, arg, value string) error {
 	old, ok := once[f.name]
 	if ok && old.value != value {

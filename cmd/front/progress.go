@@ -35,7 +35,7 @@ type Progress struct {
 	told  time.Time // when Show or Work was called last
 }
 
-// NewProgress returns a Progress on w, or nil if no progress is to be shown. If mode is "always",
+// NewProgress returns a Progress on w, or nil if no progress must be shown. If mode is "always",
 // it returns a Progress. If mode is "never", it returns nil. With any other mode, it returns a
 // Progress if w is a terminal and quiet is false.
 func NewProgress(w io.Writer, mode string, quiet bool) *Progress {

@@ -111,7 +111,7 @@ func (t *Terminal) escape(b []byte) []byte {
 }
 
 // maxLine is the largest number of characters that are printed for one line of a message. The
-// middle of a longer line is left out, because the start says where the mistake is, and the end
+// middle of a longer line is left out, because the start has the place of the mistake, and the end
 // says what is wrong.
 const maxLine = 1000
 

@@ -60,17 +60,17 @@ type Contractions struct {
 }
 
 // networkGain and filledGain limit the cost of a plan with intermediates that is chosen by default.
-// Such a plan may cost at most networkGain times as much as one nest of loops. If all its
+// Such a plan may cost at most networkGain times the cost of one nest of loops. If all its
 // intermediates are scalars and arrays, the limit is filledGain, because the plan's cost is then
 // known better. Both are below 1 because costs are only estimates.
 const networkGain, filledGain = 0.8, 0.9
 
-// serialLoss is the factor for the cost of an intermediate that one thread makes while the other
-// threads wait.
+// serialLoss is the factor for the cost of an intermediate if one thread makes the intermediate and
+// the other threads wait.
 const serialLoss = 16
 
-// serialGain limits the cost of a plan in which one thread makes an intermediate outside all loops.
-// By default such a plan may cost at most serialGain times as much as one nest of loops. The limit
+// serialGain limits the cost of a plan if one thread makes an intermediate outside all loops. By
+// default such a plan may cost at most serialGain times the cost of one nest of loops. The limit
 // does not apply if one matrix product computes the result.
 const serialGain = 0.5
 
@@ -322,8 +322,8 @@ func (x *Term) insideLoops(outside *network.Plan) *network.Plan {
 	return outside
 }
 
-// pays reports whether a plan costs so much less than one nest of loops that it is chosen by
-// default. The limits are networkGain, filledGain and serialGain.
+// pays reports whether a plan is cheap enough to be chosen by default. The plan is compared with one
+// nest of loops. The limits are networkGain, filledGain and serialGain.
 func (x *Term) pays(plan *network.Plan) bool {
 	cost := parallelCost(plan)
 	if plan.Serial > 0 && !plan.Root.IsGemm() && cost > serialGain*x.direct.Cost {

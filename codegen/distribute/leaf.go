@@ -68,8 +68,8 @@ func written(c *schedule.Command, args []schedule.Arg) place.Written {
 	return w
 }
 
-// sortByOrigin returns loops in the order of their origins. The origin of a loop is the variable in
-// the list origins from which commands derived the loop.
+// sortByOrigin returns loops in the order of their origins. Commands derived each
+// loop from a variable in the list origins, which is the origin of the loop.
 func sortByOrigin(origins, loops []*variable) []*variable {
 	at := func(v *variable) int {
 		for v != nil && !slices.Contains(origins, v) {

@@ -43,8 +43,8 @@ const (
 	ofLeafCommand
 )
 
-// origin returns the variable from which v was made, by a cut or by a command of the leaf. It
-// returns nil for a variable of the statement, a rotated variable and a variable of a workspace.
+// origin returns the variable that a cut or a command of the leaf replaced by v and others. If v is
+// a variable of the statement, a rotated variable or a variable of a workspace, origin returns nil.
 func (v *variable) origin() *variable {
 	if v.from != nil {
 		return v.from.of

@@ -201,9 +201,9 @@ func (p *peeling) levels(s *stored) error {
 	return nil
 }
 
-// fused returns the variables from which fuse and pos commands made v, outermost first. It goes
-// back as far as such commands made the variables. If no such command made v, the result is v
-// alone.
+// fused returns the variables that fuse and pos commands combined to v, outermost first. A variable
+// that such a command made is replaced by the variables before the command. If no such command made
+// v, the result is v alone.
 func (v *variable) fused() (out []*variable) {
 	if v.parts == nil {
 		return []*variable{v}
@@ -324,8 +324,8 @@ func (s *stored) isNamed(commands []string) bool {
 	return found
 }
 
-// each calls f for v and for the variables from which v was made, if a fuse or pos command made
-// them. It does not call f for other variables.
+// each does nothing unless a fuse or pos command made v. It then calls f for v, and itself for the
+// variables before that command.
 func (v *variable) each(f func(*variable)) {
 	if v.parts == nil {
 		return
