@@ -68,12 +68,13 @@ func (c *compilation) order() error {
 }
 
 // gemms says which loops may become products of dense matrices. It returns nil in four cases: the
-// leaf runs on a GPU without a schedule, an earlier run of the passes found that loops must not become products,
-// storing a sum may round it, or the type to compute in is neither floating-point nor complex.
+// leaf runs on a GPU without a schedule, an earlier run of the passes found that loops must not
+// become products, storing a sum may round it, or the type to compute in is neither floating-point
+// nor complex.
 func (c *compilation) gemms() *nest.Gemms {
 	t := c.unit.Compute
-	if c.request.Target.Kind != CPU && c.request.Ask.Schedule == nil || c.loopsAlone || c.roundsSums() ||
-		!t.IsFloat() && !t.IsComplex() {
+	if c.request.Target.Kind != CPU && c.request.Ask.Schedule == nil || c.loopsAlone ||
+		c.roundsSums() || !t.IsFloat() && !t.IsComplex() {
 		return nil
 	}
 	g := &nest.Gemms{Work: c.request.Target.GemmWork}

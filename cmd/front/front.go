@@ -58,9 +58,10 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 }
 
 // stopSignals returns the signals that end a command. Some of them are sent by users. Others end a
-// program that has no handler for the signal, but Go's runtime would ignore them. Processor time limits
-// (ulimit -t) and batch systems depend on signals of the second kind. SIGPROF is not included because the runtime
-// uses it. SIGUSR2 is not included under srun, because ranks use SIGUSR2 to end each other.
+// program that has no handler for the signal, but Go's runtime would ignore them. Processor time
+// limits (ulimit -t) and batch systems depend on signals of the second kind. SIGPROF is not
+// included because the runtime uses it. SIGUSR2 is not included under srun, because ranks use
+// SIGUSR2 to end each other.
 func stopSignals() []os.Signal {
 	s := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1,
 		syscall.SIGXCPU,

@@ -15,7 +15,7 @@ import (
 //go:embed emulation.h
 var Emulation string
 
-// EmulationFlags returns the flags with which g++ or clang++ compiles the text of Emulated, without
+// EmulationFlags returns the flags of g++ or clang++ to compile the text of Emulated, without
 // the flags for the output. -fwrapv is required because integers wrap. -ffp-contract=fast lets the
 // compiler fuse products with sums, as CUDA's compiler does.
 func EmulationFlags() []string {

@@ -25,7 +25,7 @@ type Kernel struct {
 	Arrays []*ir.Array
 	Vars   []*ir.Var
 	Fails  bool
-	// SharedBytes is the size of the dynamic shared memory with which the kernel must be launched.
+	// SharedBytes is the size of the dynamic shared memory that a launch of the kernel must request.
 	// It is 0 if the shared arrays fit in MostStatic. Otherwise the caller must first set the
 	// function's attribute CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to this size. A device
 	// with less shared memory refuses this.

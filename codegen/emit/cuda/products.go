@@ -24,7 +24,7 @@ type Product struct {
 	sums       string // the C++ class of a block's sums
 }
 
-// ProductOf returns the kernel for matrices of a type. tensorCores says whether the GPU multiplies
+// ProductOf returns the kernel for matrices of a type. tensorCores is true if the GPU multiplies
 // float64 by tensor cores. The kernel's parameters are, for each of A, B and C, the address and the
 // distances of rows, of columns, and of the matrices of a batch. Then follow alpha, the numbers of
 // C's rows, of its columns, and of terms, and the number of terms of a part. The grid has a block
