@@ -160,13 +160,14 @@ func (g *Graph) MadeBy(v string) *Relation {
 // Derived reports whether a relation made or replaced v.
 func (g *Graph) Derived(v string) bool { return g.MadeBy(v) != nil || g.ReplacedBy(v) != nil }
 
-// IsReplaced reports whether v is an underived variable that the schedule replaced with derived
-// variables. A loop over v can still exist, in a term whose loops were not changed.
+// IsReplaced reports whether v is an underived variable that a relation replaced with derived
+// variables. A loop over v can still exist: in a term whose loops were not changed.
 func (g *Graph) IsReplaced(v string) bool { return g.MadeBy(v) == nil && g.ReplacedBy(v) != nil }
 
-// OfLoop returns the component of a loop over v. If v is the producer's name for a variable of a
-// consumer, this is the component of the consumer's variable. OfLoop returns nil if v is a variable
-// of the statement, even if other loops replaced v.
+// OfLoop returns the component that a loop over v belongs to, or nil if there is none. If v is a
+// producer's name for a variable of a consumer, OfLoop returns the component of the consumer's
+// variable. OfLoop also returns nil if IsReplaced(v): a loop that still runs over v was not
+// changed.
 func (g *Graph) OfLoop(v string) *Component {
 	if g.IsReplaced(v) {
 		return nil
@@ -182,7 +183,8 @@ func (g *Graph) RootsOf(v string) []string {
 	return []string{v}
 }
 
-// Original returns v itself, or the original of the variable for which a precompute made v.
+// Original returns v, unless a precompute made v as a new name for another variable. In this case
+// Original returns the original of the other variable.
 func (g *Graph) Original(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v {
@@ -204,15 +206,16 @@ func (g *Graph) ConsumerVar(v string) string {
 	return v
 }
 
-// cutApart reports whether the producer and the consumer of relation r, a Precompute, have
-// different loops. This is so if a later relation replaced one of r's two variables.
+// cutApart reports whether a relation replaced one of the two variables of r, a Precompute. If so,
+// the producer and the consumer have different loops.
 func (g *Graph) cutApart(r *Relation) bool {
 	return g.ReplacedBy(r.From[0]) != nil || g.ReplacedBy(r.To[0]) != nil
 }
 
-// TileOf returns the consumer's variable x that corresponds to v, if x is derived and v has loops
-// of its own. v is then a variable of a workspace's producer, and its loops run over the values of
-// x. Otherwise TileOf returns "".
+// TileOf returns the variable of a consumer for which a precompute made v, a variable of the
+// producer. The values of the returned variable are a tile, which the producer visits with loops of
+// its own. TileOf returns "" if no precompute made v, if the consumer's variable is underived, or
+// if the producer and the consumer have the same loops.
 func (g *Graph) TileOf(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && g.cutApart(&r) {
@@ -222,10 +225,9 @@ func (g *Graph) TileOf(v string) string {
 	return ""
 }
 
-// Filled returns the consumer's variables for which the producer visits the whole tile (see
-// TileOf). loops lists the variables of the producer's loops. Each consumer's variable that has a
-// tile corresponds to a producer's variable. The consumer's variable is in the result if loops has
-// all variables that are derived from the producer's variable.
+// Filled returns the consumer's variables whose whole tile the producer visits (see TileOf). loops
+// lists the variables of the producer's loops. A consumer's variable is in the result if loops has
+// all loop variables that are derived from the producer's variable for it.
 func (g *Graph) Filled(loops []string) (tiles []string) {
 	for _, r := range g.Relations() {
 		if r.Kind != Precompute || g.TileOf(r.To[0]) == "" {
@@ -269,9 +271,9 @@ func (g *Graph) FullyDerived(v string) []string {
 }
 
 // PositionsOf returns the access whose positions v runs over, or "" if v runs over something else.
-// v runs over positions if it is derived from the variable that a pos command makes. There must be
-// no coord or fuse in between. In addition, v must not be derived through the outer variable of a
-// split or divide, because such a variable numbers tiles.
+// v runs over positions if a pos command made v, or the variable that v is derived from. Between
+// the two variables there must be no coord and no fuse. The outer variable of a split or divide
+// runs over numbers of tiles, and so does each variable that is derived from it.
 func (g *Graph) PositionsOf(v string) string {
 	for r := g.MadeBy(v); r != nil; r = g.MadeBy(r.From[0]) {
 		switch {
@@ -345,9 +347,8 @@ func (g *Graph) Component(v string) *Component {
 	return c
 }
 
-// narrows reports whether the loops of component c can narrow its space one after another: v is c's
-// outermost root, and the loops, in natural order, visit the points of all roots in lexicographic
-// order. If so, narrows sets the fields of c.
+// narrows reports whether v is the outermost root of component c, and the loops of c, in natural
+// order, visit the points of all roots in lexicographic order. If so, narrows sets the fields of c.
 func (g *Graph) narrows(v string, c *Component) bool {
 	roots, leaves, top := []string{v}, []string(nil), v
 	whole := true // nothing was cut yet

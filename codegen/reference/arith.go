@@ -60,10 +60,10 @@ func Convert(v tensor.Value, from, to tensor.Type) tensor.Value {
 	return fit(to, v)
 }
 
-// num is a value together with bounds on its rounding error. mag bounds the sum of the absolute
-// values of all products that went into it. ops is the largest number of operations that went into
-// one of these products. exact says that no order of evaluation can round it: it is an integer of
-// moderate size, or of an integer type, which wraps.
+// num is a value with bounds on its rounding error. The value is a sum of products. mag is a bound
+// on the sum of the absolute values of the products. ops is the largest number of operations in one
+// of the products. If exact is true, the value is the same in every order of evaluation: it has an
+// integer type, which wraps around, or it is an integer of moderate size.
 type num struct {
 	v     tensor.Value
 	mag   float64
@@ -102,8 +102,8 @@ func marked(v tensor.Value) flags {
 	return 0
 }
 
-// madeWild returns the flag wild if v is infinite or NaN, although neither a nor b is NaN. v is the
-// result of an operation on a and b. Otherwise madeWild returns 0.
+// madeWild returns the flag wild if an operation on a and b made v infinite or NaN, although
+// neither a nor b is NaN. Otherwise madeWild returns 0.
 func madeWild(v tensor.Value, a, b *num) flags {
 	if !finite(v) && !cmplx.IsNaN(a.v.C) && !cmplx.IsNaN(b.v.C) {
 		return wild

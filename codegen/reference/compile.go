@@ -10,9 +10,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// node is a part of the right-hand side. eval evaluates it at the coordinates in env, one for each
-// variable, and stores the value in x. eval returns false if the node is absent there; x is then
-// undefined. An error counts only if the node, and everything that it is multiplied by, is present.
+// node is a part of the right-hand side. eval computes the value of the node at the coordinates in
+// env, which has one coordinate for each variable, and stores the value in x. If the node is absent
+// at these coordinates, eval returns false, and x is undefined. An error counts only if the node
+// and all factors next to it are present.
 type node interface {
 	eval(env []int64, x *num) (present bool, err error)
 }
@@ -96,8 +97,9 @@ func (n *negation) eval(env []int64, x *num) (bool, error) {
 
 func (p *product) eval(env []int64, x *num) (bool, error) { return p.multiplyFrom(0, env, x) }
 
-// multiplyFrom multiplies x by the factors from number start on. x must be the product of the
-// factors before, and is not read if start is 0. It returns false if a factor is absent.
+// multiplyFrom multiplies x by the factors of p from number start on, and negates x if p is
+// negative. Before the call, x must be the product of the factors before number start. If start is
+// 0, the old x is not read. multiplyFrom returns false if a factor is absent.
 func (p *product) multiplyFrom(start int, env []int64, x *num) (bool, error) {
 	var first error
 	for k := start; k < len(p.factors); k++ {
@@ -218,8 +220,8 @@ func (a *accumulator) add(t tensor.Type, x *num) {
 	a.adds++
 }
 
-// merge adds the sum of accumulator b to accumulator a, in type t. Both accumulators belong to the
-// same coordinate. It also adds the number of additions.
+// merge adds the sum of accumulator b to the sum of accumulator a, in type t. It also adds b's
+// number of additions to a's number. Both accumulators must belong to the same coordinate.
 func (a *accumulator) merge(t tensor.Type, b *accumulator) {
 	if !b.present {
 		return
@@ -376,8 +378,9 @@ func (b *builder) quotient(x, y notation.Expr) node {
 	return q
 }
 
-// reduction builds a reduction. In the plan of each of its terms, all variables are known except
-// the variables that the reduction or the term sums.
+// reduction builds the node of a reduction. For each term it makes a plan, which finds the values
+// of the variables that the reduction or the term sums over. The values of all other variables are
+// given.
 func (b *builder) reduction(r *notation.Reduction) node {
 	out := &reduction{t: b.p.Compute}
 	for _, t := range r.Body {

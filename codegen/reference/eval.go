@@ -166,9 +166,10 @@ func (e *Evaluator) All(ctx context.Context) (*Tensor, []Point, error) {
 	return out.Finish(), points, nil
 }
 
-// candidates returns the coordinates of the first mode that may be present, ascending: the
-// coordinates of one sparse access of each term. ok is false if a term has no such access, so that
-// any coordinate may be present.
+// candidates returns the coordinates of the result's first mode that may be present, in ascending
+// order. A term is absent where an access that it needs has no entry. So the candidates of a term
+// are the coordinates of one such access. ok is false if a term needs no access with the first
+// mode's variable. Any coordinate may then be present.
 func (e *Evaluator) candidates() (rows []int64, ok bool) {
 	first := e.left[0]
 	for _, t := range e.terms {

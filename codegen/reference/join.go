@@ -173,7 +173,8 @@ func (p *plan) pieces(env []int64, max int) int {
 	return int(min(int64(max), n/minPiece+1))
 }
 
-// segment returns the range of entries that agree with the variables known in env.
+// segment returns the range of the entries of st's access that agree with the values in env. It
+// compares only variables that are known before the step.
 func (st *step) segment(env []int64) (lo, hi int) {
 	for i, m := range st.known {
 		st.key[i] = env[st.a.slots[m]]

@@ -21,12 +21,14 @@ type Point struct {
 	compute, result tensor.Type
 }
 
-// Tolerance returns the largest difference from p that a correct evaluation in another order may
-// have. If the value is complex, the tolerance applies to each component. It is 0 if Exact is set.
+// Tolerance returns the largest difference from p's value that a correct evaluation in another
+// order may have. It is 0 if Exact is set. If the value is complex, the tolerance applies to the
+// real part and to the imaginary part.
 //
-// Otherwise it is the standard error bound of a sum of products. Each of the two evaluations adds
-// (Ops+2) times the rounding unit times Mag, and the loss by underflow. The rounding unit is the
-// larger one of the compute type and the result type, because a sum may be accumulated in either.
+// The tolerance is the standard error bound of a sum of products. Each of the two evaluations
+// contributes (Ops+2) times the rounding unit times Mag, and the loss by underflow. A sum may be
+// accumulated in the compute type or in the result type, so the larger of the two rounding units
+// counts.
 func (p Point) Tolerance() float64 {
 	if p.Exact {
 		return 0
@@ -34,15 +36,15 @@ func (p Point) Tolerance() float64 {
 	return rounding(max(p.compute.Epsilon(), p.result.Epsilon()), p.Ops, p.Mag)
 }
 
-// Agrees reports whether v, of the result's type, is a correct value. Integers must be equal; other
-// values may differ by Tolerance. Zeros of either sign are equal. An infinity must be the same
-// infinity, and a NaN must be a NaN.
+// Agrees reports whether v, a value of the result's type, is a correct result at p. An integer must
+// equal p's value. Another value may differ from p's value by Tolerance. Zeros of either sign are
+// equal. An infinity agrees with the same infinity, and a NaN with a NaN.
 //
-// In three cases a NaN and all infinities count as equal: if the result is complex, after a
-// division by a zero of uncertain sign, and after a sum of infinite products or quotients. In these
-// cases the order of evaluation decides which of them results. If a denominator is zero within its
-// rounding error, as x - y + (y - x) may be, every value is accepted, unless the result is an
-// integer.
+// If p's value is infinite or NaN, there are three cases in which any infinity or NaN is accepted,
+// because the order of evaluation decides which of them results: the result is complex, a division
+// had a zero of uncertain sign as its denominator, or infinite products or quotients were summed.
+// If a denominator is zero within its rounding error, as x - y + (y - x) may be, any value is
+// accepted, unless the result is an integer.
 func (p Point) Agrees(v tensor.Value) bool {
 	if p.result.IsInt() {
 		return p.Value.I == v.I

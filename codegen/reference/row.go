@@ -105,8 +105,8 @@ func (r *row) run(rowCoord int64, f func([]int64, Point) error) error {
 	return r.flush(rowCoord, f)
 }
 
-// add adds term number k to the row. It visits the points of piece c, and adds the term at each
-// point that has the term.
+// add adds term number k to the row. It visits the points of piece c, and skips points where the
+// term is absent.
 func (r *row) add(k int, c piece) error { return r.plans[k].step(0, r.e.env, c, r.adds[k]) }
 
 // addHere adds term t at the current point, if t is present there.

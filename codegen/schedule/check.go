@@ -49,9 +49,9 @@ func (s *state) check() error {
 	return s.refuseCutApart()
 }
 
-// refuseCutApart returns an error if the loops of a producer and its consumer are split into
-// different tiles. There is one exception: both may visit the same tile of positions, if the
-// workspace can store a value for each position of the tile.
+// refuseCutApart returns an error if the loops of a producer are divided in another way than the
+// loops of its consumer. There is one exception: both may visit the same tile of positions in
+// different loops, if the workspace can store a value for each position of the tile.
 func (s *state) refuseCutApart() (err error) {
 	cin.Walk(s.body, func(t cin.Stmt) {
 		w, ok := t.(*cin.Where)
@@ -145,9 +145,9 @@ func (s *state) tensor(name string) bool {
 	return ok
 }
 
-// checkDetermined refuses an access if one of its variables is computed from variables of other
-// loops and some of these loops do not enclose the access. done is "read" or "written", for the
-// error.
+// checkDetermined returns an error if a variable of access a cannot be computed, because a loop
+// that is needed to compute it is not around the access. p is the path of loops to the access. In
+// the error, done says whether the access is "read" or "written".
 func (s *state) checkDetermined(p *path, a *cin.Access, done string) error {
 	around := func(v string) bool { return slices.Contains(p.around, v) }
 	for _, v := range a.Vars {
@@ -167,9 +167,9 @@ func (s *state) checkDetermined(p *path, a *cin.Access, done string) error {
 	return nil
 }
 
-// checkOrder returns an error if the order of the loops does not suit access a. Some levels can be
-// entered only in order: the loops must determine the levels above such a level first. p is the
-// path of loops to the access.
+// checkOrder returns an error if the order of the loops does not suit access a. If a level of a
+// cannot locate a coordinate, the loops must first determine the variables of all levels above it.
+// p is the path of loops to the access.
 func (s *state) checkOrder(p *path, a *cin.Access) error {
 	f := s.formatOf(a)
 	var above []string
@@ -273,9 +273,10 @@ func containsAccess(t cin.Stmt, key string) bool {
 	return found
 }
 
-// checkPos checks the Pos relation r. The positions must be known before the loops over them begin,
-// and these loops must visit the positions one after another. For one root, another order is
-// allowed under further conditions.
+// checkPos returns an error if the Pos relation r cannot be lowered. The loops over the positions
+// must be inside the loops over the variables of the levels above. They must visit the positions in
+// ascending order. If the positions have only one root, another order is allowed under conditions
+// that the errors explain.
 func (s *state) checkPos(r *provenance.Relation) error {
 	c := s.g.Component(r.From[0])
 	roots := s.g.Underived(r.From[0])

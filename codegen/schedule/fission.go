@@ -7,11 +7,12 @@ import (
 )
 
 // fission performs loop fission: forall i { S; forall j T } becomes forall i S; forall i forall j
-// T. Here S denotes the statements next to the loop over j, such as the statement that adds the old
-// value of a "+=". fission moves a statement only if the statement writes to a result or temporary
-// with random access, because the new order then changes only the rounding. The new loops around S
-// are over the original variables, even if other loops replaced these variables. fission returns
-// the loops over i that are now directly around the loops over j.
+// T. S is the rest of the body, such as the statement that adds the old value of a "+=". The body
+// must write to a result or temporary with random access. The new order then changes only the
+// rounding.
+//
+// The new loops around S run over original variables, even if derived variables replaced these
+// variables. fission returns the loops over i that are now directly around the loops over j.
 func fission(s *state, i, j string) (own []*cin.Forall) {
 	s.body = cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)
@@ -46,10 +47,10 @@ func fission(s *state, i, j string) (own []*cin.Forall) {
 	return own
 }
 
-// partsOf splits statement t into the loop over j (own) and the rest (others). t must write to a
-// tensor with random access. If the loop over j sums into a scalar that is one term of the
-// statement, own adds directly to the tensor instead. own is nil if no loop over j can be
-// separated. others is nil if nothing else remains.
+// partsOf splits statement t into own, the loop over j, and others, the rest of t. t must write to
+// a tensor with random access. If t is a where statement in which a loop over j sums into a scalar,
+// own adds directly to the target of the consumer instead (see splitWhere). own is nil if t cannot
+// be split. others is nil if nothing else remains.
 func partsOf(s *state, t cin.Stmt, j string) (own, others cin.Stmt) {
 	if f, ok := s.problem.Formats[cin.Target(t).Name]; ok && !f.AllDense() {
 		return nil, nil
@@ -195,14 +196,18 @@ func terms(x cin.Expr, neg bool) []signed {
 	return []signed{{x, neg}}
 }
 
-// originals finds the loops that can replace a component's loops by loops over the component's
-// original variables. The component is the one that the last loop of chain belongs to.
+// originals finds loops over original variables that can replace the loops of a component. chain
+// lists nested loops. The component belongs to the last loop of chain.
 //
 // vars has an element for each loop of chain, from the component's first loop on. The element lists
-// the variables of the loops that replace this loop. For the component's last loop, the element
-// lists all original variables of the component. For the component's other loops it is empty. A
-// loop of another component keeps its variable. ok is false if chain lacks a loop of the component,
-// or has a loop over a producer's name for a consumer's variable.
+// the variables of the loops that replace this loop:
+//
+//   - for the last loop: all original variables of the component
+//   - for another loop of the component: none
+//   - for a loop of another component: its own variable
+//
+// ok is false if chain lacks a loop of the component, or has a loop over a producer's name for a
+// consumer's variable.
 func originals(s *state, chain []*cin.Forall) (vars [][]string, ok bool) {
 	c := s.g.OfLoop(chain[len(chain)-1].Var)
 	if c == nil {

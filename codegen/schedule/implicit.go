@@ -62,9 +62,8 @@ func (s *state) renameOrders(from, to string) {
 	}
 }
 
-// replaced describes an implicit workspace that is no longer needed, because a precompute command
-// makes a workspace that replaces it. The terms that the result got from the implicit workspace
-// then come from the new workspace.
+// replaced describes an implicit workspace that a precompute command replaces with a new workspace.
+// The consumer of the new workspace then assigns all terms of the implicit workspace to the result.
 type replaced struct {
 	name string
 	body cin.Stmt    // the statement without the implicit workspace
@@ -74,9 +73,9 @@ type replaced struct {
 	before, after []cin.Expr
 }
 
-// consumer returns the assignment of the sum of all terms to the result. The terms are in their
-// original order. newRead, an expression that reads the new workspace, stands in the place of the
-// term that x.sum adds.
+// consumer returns the assignment of the sum of all terms to the result, in the original order of
+// the terms. The expression newRead, which reads the new workspace, replaces the term that x.sum
+// adds.
 func (x *replaced) consumer(newRead cin.Expr) *cin.Assign {
 	terms := append(append(slices.Clone(x.before), newRead), x.after...)
 	sum := terms[0]
@@ -86,9 +85,10 @@ func (x *replaced) consumer(newRead cin.Expr) *cin.Assign {
 	return &cin.Assign{LHS: x.into.LHS, Accumulate: x.into.Accumulate, RHS: sum}
 }
 
-// replaceable returns the implicit workspace that a adds to, or nil if it cannot be replaced. The
-// consumer must assign the workspace unchanged to the result. Each other term that is added to the
-// workspace must be only inside loops over the workspace's variables.
+// replaceable returns the implicit workspace that assignment a adds to, or nil if a precompute
+// command cannot replace this workspace. The consumer of the workspace must assign the workspace
+// unchanged to the result. All loops around each other term must run over variables of the
+// workspace.
 func replaceable(s *state, a *cin.Assign) *replaced {
 	name := a.LHS.Name
 	if len(a.LHS.Vars) == 0 || !s.isImplicit(name) {

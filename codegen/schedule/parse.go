@@ -57,7 +57,8 @@ func Places(args []Arg) (list [][2]int) {
 	return list
 }
 
-// Within returns the whole text that Parse was given. Place is a span of it.
+// Within returns the text that contains the command or argument: one of the texts that Parse was
+// given. Place returns offsets in this text.
 func (a arg) Within() string { return a.src }
 
 // Distributes reports whether the command distributes a statement over the ranks of a job.
@@ -132,7 +133,8 @@ func (p *reader) space() (ended bool) {
 	return ended
 }
 
-// got returns an error at the next character. want describes what was expected.
+// got returns an error that shows the next character, or says that the schedule ends. want
+// describes what was expected instead.
 func (p *reader) got(want string) error {
 	if p.at >= len(p.src) {
 		return diag.At(BadCommand, p.src, len(p.src), len(p.src), "got the end of the schedule, want "+

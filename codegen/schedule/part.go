@@ -6,11 +6,13 @@ import (
 	"strings"
 )
 
-// Part returns the commands in list that apply to a part of a statement: to some of its terms,
-// which are computed separately. absent lists the variables and tensors that only the other terms
-// have. Part leaves out each command that names one of them. It also leaves out each later command
-// that names a variable or workspace which an omitted command would have made. A reorder command is
-// an exception: it stays, with the variables that the part has, if there are at least two.
+// Part returns the commands in list that apply to one part of a statement: some of its terms, which
+// are computed separately. absent lists the variables and tensors that only the other terms have.
+//
+// Part omits each command that names one of them. It also omits each later command that names a
+// variable or workspace which an omitted command would have made. A reorder command is an
+// exception: Part removes only the absent variables, and omits the command only if fewer than two
+// variables remain.
 func Part(list []*Command, absent []string) (part []*Command) {
 	absent = slices.Clone(absent)
 	lacks := func(a Arg) bool {
@@ -49,8 +51,7 @@ func Part(list []*Command, absent []string) (part []*Command) {
 	return part
 }
 
-// Of returns the command of the whole statement that c is a part of, if Part made c. Otherwise it
-// returns c itself.
+// Of returns the command from which Part made c. If Part did not make c, Of returns c itself.
 func (c *Command) Of() *Command { return cmp.Or(c.of, c) }
 
 // names returns the names in an argument. For a list in braces these are the names in all elements.

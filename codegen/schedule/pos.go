@@ -43,8 +43,8 @@ func pos(s *state) error {
 		Access: a.Key()})
 }
 
-// isTileNumber reports whether v is the outer variable of a split or divide, which numbers tiles,
-// or derived from it without a fuse.
+// isTileNumber reports whether v runs over numbers of tiles: v is the outer variable of a split or
+// divide, or is derived from such a variable without a fuse.
 func (s *state) isTileNumber(v string) bool {
 	for r := s.g.MadeBy(v); r != nil; r = s.g.MadeBy(v) {
 		switch {

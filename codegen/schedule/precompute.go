@@ -121,8 +121,9 @@ func (r *recipe) apply(body cin.Stmt, assign *cin.Assign) error {
 	return nil
 }
 
-// written checks a workspace that replaces an implicit one. It returns an error if the result would
-// no longer be assigned exactly once for each coordinate, in order.
+// written checks how the result is written if the workspace replaces an implicit workspace. It
+// returns an error if an assignment to the result is inside a loop that does not run over a
+// variable of the result, or if the whole statement breaks a rule (see check).
 func (r *recipe) written() error {
 	result := r.instead.into.LHS
 	own := true
@@ -241,8 +242,9 @@ func (r *recipe) takeName() error {
 	return nil
 }
 
-// isTiles reports whether v is the number of a tile, and the loops of v's component are in natural
-// order. Only then may EXPR be summed for each tile.
+// isTiles reports whether the workspace may store a sum for each tile that v numbers. The loops of
+// v's component must be in natural order, and v must not be the last of their variables. A
+// producer's name for a consumer's variable is not allowed.
 func (r *recipe) isTiles(v string) bool {
 	c, g := r.state.g.OfLoop(v), r.state.g
 	return c != nil && r.state.isTileNumber(v) && g.ConsumerVar(v) == v &&
@@ -472,9 +474,10 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	return out, nil
 }
 
-// sumsTiles returns an error if the workspace would get only a part of the sum of its expression
-// over a tile. chain lists the loops around the expression. The producer and the consumer are put
-// inside its first d loops.
+// sumsTiles checks a workspace that stores the sum of its expression over one tile. It returns an
+// error if the loop over the tiles is not around the expression, or if the workspace would get only
+// a part of the sum. chain lists the loops around the expression. The first d of them will be
+// around both the producer and the consumer.
 func (r *recipe) sumsTiles(chain []*cin.Forall, d int) error {
 	expr := r.state.cmd.Args[0].Text
 	for _, v := range r.tiles {

@@ -82,8 +82,8 @@ func (r *recipe) isEverywhere(x cin.Expr) bool {
 	return false
 }
 
-// mayDivideByZero reports whether x contains a division by something other than a nonzero integer
-// of 32 bits.
+// mayDivideByZero reports whether x contains a division by an expression that may be zero. Only a
+// nonzero integer literal that fits in 32 bits is known not to be zero.
 func mayDivideByZero(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Neg:

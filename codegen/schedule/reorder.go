@@ -66,9 +66,9 @@ func reorder(s *state) error {
 	return nil
 }
 
-// hasOrder reports whether the loops are already nested in the given order. Other statements may be
-// between them: at least one assignment must be inside all of the loops, but other assignments may
-// be inside only the outer ones.
+// hasOrder reports whether the loops over the variables in order are already nested in this order.
+// At least one assignment must be inside all of these loops. Another assignment may be inside only
+// some of them.
 func (s *state) hasOrder(order []string) bool {
 	all, sorted := false, true
 	cin.Paths(s.body, func(loops []*cin.Forall, _ *cin.Assign) {

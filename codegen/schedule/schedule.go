@@ -58,9 +58,9 @@ type command struct {
 	cpuOnly string
 }
 
-// commands lists all commands, in the order in which the help shows them. Some commands only pass
-// an instruction on to the strategy, and are made from choice.Choices. If this function does not
-// name such a command, it is inserted before distribute.
+// commands lists all commands in the order in which the help shows them. The commands of
+// choice.Choices only pass an instruction on to the strategy. A call of chosen places such a
+// command in the list. All others of choice.Choices are inserted before distribute.
 var commands = func() []command {
 	list := []command{
 		{name: "split", usage: "split(i, i0, i1, N)", meaning: "divides the loop over i into tiles of N",
@@ -119,7 +119,8 @@ type Scheduled struct {
 	Orders []Order
 }
 
-// newNames returns the numbers of the arguments of a command that name new variables or workspaces.
+// newNames returns the numbers of some arguments of the command called name: the arguments that are
+// names for new variables or workspaces.
 func newNames(name string) []int {
 	if c := find(name); c != nil {
 		return c.makes
@@ -248,13 +249,18 @@ func Help() [][2]string {
 	return out
 }
 
-// RefusalOf returns an error with the reason why, which refuses one of the commands in list. It is
-// called for reasons that are found only when statement s, the result of the commands, is lowered.
+// RefusalOf returns an error that refuses one of the commands in list. why is the reason, which was
+// found when statement s, the result of the commands, was lowered. v is a variable that the reason
+// concerns.
 //
-// RefusalOf chooses the first of these commands that exists: a command that substitutes a kernel
-// for the loop over v; a command that runs this loop in parallel; a command that runs a loop
-// derived from it in parallel; a command that names v; the last command. Of several commands of one
-// kind, it chooses the last.
+// RefusalOf refuses the first of the following commands that exists. If there are several of one
+// kind, it refuses the last of them.
+//
+//   - a command that substitutes a kernel for the loop over v
+//   - a command that runs the loop over v in parallel
+//   - a command that runs a loop derived from v in parallel
+//   - a command that names v
+//   - the last command
 func RefusalOf(list []*Command, s cin.Stmt, v, why string) error {
 	g := cin.Relations(s)
 	at := list[len(list)-1]

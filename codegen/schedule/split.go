@@ -9,8 +9,8 @@ import (
 // positions, it makes tiles of N positions.
 func split(s *state) error { return cut(s, provenance.Split) }
 
-// divide cuts a loop into N tiles: divide(i, i0, i1, N). The tiles have the same size, but the last
-// ones may be smaller or empty. If N is large, there may be fewer tiles (see provenance.Pieces).
+// divide cuts a loop into N tiles of equal size: divide(i, i0, i1, N). The last tiles may be
+// smaller or empty. If N is large, there may be fewer than N tiles (see provenance.Pieces).
 func divide(s *state) error { return cut(s, provenance.Divide) }
 
 func cut(s *state, kind provenance.Kind) error {

@@ -163,10 +163,9 @@ func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
 	s.body = cin.MapLoops(s.body, v, fn)
 }
 
-// mayReplace returns an error if the loop over v, argument k of the command, cannot be replaced.
-// This is the case if the loop is unrolled. It is also the case if the loops that fill a workspace
-// have another name for a variable, and v is one of the two names. It does not matter how the loop
-// merges operands, because its replacement merges them in the same way.
+// mayReplace returns an error if the loop over v cannot be replaced. This is the case if the loop
+// is unrolled. It is also the case if a precompute command gave v a new name in a producer, or made
+// v as such a name. v is argument k of the current command.
 func (s *state) mayReplace(k int, v string) error {
 	if err := s.ofWorkspace(k, v); err != nil {
 		return err

@@ -95,8 +95,9 @@ func callFunction(s *state, vars []string, fn string) error {
 	return called(s, vars, fn, s.cmd.Args[1].Text)
 }
 
-// called replaces the loops over vars with a call of a library or a function. spelling is its name
-// in the command, and fn is its name in messages.
+// called makes a library or a function run the loops over vars. spelling is its name in the
+// command, and fn is its name in messages. called returns an error if another command already says
+// how one of the loops runs.
 func called(s *state, vars []string, fn, spelling string) error {
 	for _, v := range vars {
 		for _, f := range cin.Loops(s.body, v) {

@@ -22,11 +22,8 @@ type Problem struct {
 	PosWidth, CrdWidth []uint8
 }
 
-// Find returns the access of statement s to the operand whose level arrays the result can use, or
-// nil if there is none.
-//
-// Find chooses the first operand that meets three conditions. It returns nil if this operand does
-// not have the widths that the result must have. The conditions are:
+// Find returns the access of statement s to the operand whose level arrays the result can share, or
+// nil if there is none. An operand must meet three conditions:
 //
 //   - The operand's levels equal the result's levels, down to the result's last compressed level.
 //     All levels of the operand are dense or compressed.
@@ -34,6 +31,9 @@ type Problem struct {
 //     each loop over a dense level visits the whole range.
 //   - The statement computes a value of the result for each entry of the operand. This check relies
 //     on a rule for all stored tensors: a coordinate in a compressed level has entries below it.
+//
+// Find chooses the first operand that meets the conditions. It returns nil if the result may not
+// have the widths of this operand's arrays.
 func Find(s cin.Stmt, p *Problem) *cin.Access {
 	var found *cin.Access
 	lattices := map[*cin.Forall]*lattice.Lattice{} // computed once for all candidates
@@ -48,8 +48,9 @@ func Find(s cin.Stmt, p *Problem) *cin.Access {
 	return found
 }
 
-// Verify checks that statement s reads the operand whose level arrays the result can have. shared
-// is its access, or nil.
+// Verify returns an error if the result cannot share the levels of the operand that access shared
+// reads: if statement s does not contain this access, or if the levels differ. If shared is nil,
+// the result shares no levels, and Verify returns nil.
 func Verify(s cin.Stmt, p *Problem, shared *cin.Access) error {
 	found := shared == nil
 	cin.Accesses(s, func(a *cin.Access) {
@@ -62,8 +63,8 @@ func Verify(s cin.Stmt, p *Problem, shared *cin.Access) error {
 	return nil
 }
 
-// takesWidths reports whether the result may have the widths of an operand's level arrays. If
-// the result must have certain widths, they must be the same.
+// takesWidths reports whether the result may have the widths of operand o's level arrays. If p
+// prescribes the widths of the result's arrays, o's arrays must have the same widths.
 func (p *Problem) takesWidths(o *tree.Argument) bool {
 	for l := range p.PosWidth {
 		if p.Result.Levels[l] != tensor.Dense &&
@@ -94,8 +95,8 @@ func (p *Problem) sharesLevels(a *cin.Access) bool {
 	return true
 }
 
-// samePattern reports whether s, inside loops over bound, assigns its target once for each entry
-// of a. lattices caches the lattices of loops.
+// samePattern reports whether s assigns its target exactly once for each entry of a. bound lists
+// the variables of the loops around s. lattices caches the lattice of each loop.
 func (p *Problem) samePattern(s cin.Stmt, a *cin.Access, bound []string,
 	lattices map[*cin.Forall]*lattice.Lattice) bool {
 	switch s := s.(type) {
@@ -147,8 +148,8 @@ func (p *Problem) isCompressedAt(a *cin.Access, v string) bool {
 	return m >= 0 && f.Levels[f.Level(m)] == tensor.Compressed
 }
 
-// isAlwaysPresent returns false if an access in x has the same variable twice, because its diagonal
-// element is searched for and may be missing. Otherwise it returns true.
+// isAlwaysPresent reports whether no access in x has the same variable twice. An access with a
+// repeated variable searches for its diagonal element, which may be missing.
 func isAlwaysPresent(x cin.Expr) bool {
 	ok := true
 	cin.ExprAccesses(x, func(a *cin.Access) {
@@ -159,12 +160,12 @@ func isAlwaysPresent(x cin.Expr) bool {
 	return ok
 }
 
-// place returns a function that says how a loop over v reaches the values of an access. bound
-// lists the variables of the loops outside.
+// place returns a function that says how a loop over v finds the values of an access. bound lists
+// the variables of the loops around this loop.
 //
-// For a stored tensor, the format of the tensor determines the answer. A workspace is traversed by
-// its list of coordinates. A workspace that is part of a dense block of the result has no list,
-// and may have a value at every coordinate.
+// For an operand, the format of the operand determines the answer. A workspace is traversed by its
+// list of coordinates, unless the workspace belongs to one dense block of the result. Such a
+// workspace has no list, and may have a value at every coordinate.
 func (p *Problem) place(v string, bound []string) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
 		o := tree.Find(p.Operands, a.Name)

@@ -245,7 +245,8 @@ func (w *barrierPlacer) all(s ir.Stmt, runner role) accesses {
 	return does
 }
 
-// collect adds the accesses of s to does.
+// collect adds the accesses of s, and of the statements inside s, to the set does. by says which
+// threads run s.
 func (w *barrierPlacer) collect(s ir.Stmt, by role, does accesses) {
 	if r := w.l.roles[s]; r != allThreads && by == allThreads {
 		by = r

@@ -7,9 +7,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// bounds has what is known about variables: their values, and the loops of loop variables. It has
-// only expressions whose values cannot change while the variable is visible, because they read no
-// memory and no variable that changes.
+// bounds holds what is known about variables: the initial values of declared variables, and the
+// loops of loop variables. It leaves out a variable that may change, and a variable whose initial
+// value or range depends on memory or on a variable that may change.
 type bounds struct {
 	stands map[*ir.Var]ir.Expr // by variable: its initial value
 	loops  map[*ir.Var]*ir.For
@@ -69,7 +69,8 @@ func (b *bounds) trips(s *ir.For) (int64, bool) {
 	return max(0, (n+s.Step-1)/s.Step), true
 }
 
-// largest is the largest constant that bounds are computed with, so that sums do not wrap around.
+// largest limits the constants in the computation of bounds, so that sums do not wrap around. If
+// the absolute value of a constant exceeds largest, no bound is found.
 const largest = 1 << 40
 
 // atMost returns an upper bound of x, an Int64. The second result is false if no bound is known.
@@ -137,8 +138,9 @@ func (l linear) without(i int) linear {
 	return linear{append(terms, l.terms[i+1:]...), l.n}
 }
 
-// search computes an upper bound of a linear form. It replaces terms by their own bounds. It finds
-// a bound if only a number remains before all steps are used.
+// search computes an upper bound of a linear form. It replaces one term after another by a bound of
+// the term, until only a number remains. steps limits the number of forms that it examines: when no
+// steps remain, it finds no bound.
 type search struct {
 	b     *bounds
 	steps int // number of remaining steps
@@ -166,9 +168,9 @@ func (s *search) atMost(l linear) (int64, bool) {
 	return 0, false
 }
 
-// declared returns an upper bound n of the sum l if its term i is a variable whose declaration is
-// known. It replaces the variable with its initial value. ok is false if no bound of the new sum is
-// found. applies is false if term i is anything else.
+// declared returns an upper bound n of the sum l, if term i of l is a variable with a known initial
+// value. It replaces the variable by this value. ok is false if no bound of the new sum is found.
+// applies is false if term i has another form.
 func (s *search) declared(l linear, i int) (n int64, ok, applies bool) {
 	v, isVar := l.terms[i].x.(*ir.Var)
 	if !isVar || s.b.stands[v] == nil || v.Typ != tensor.Int64 {
@@ -197,10 +199,10 @@ func (s *search) smaller(l linear, i int) (n int64, ok, applies bool) {
 	return n, ok, true
 }
 
-// larger returns an upper bound n of the sum l if its term i is a Max that is added, a Min that is
-// subtracted, or a Select. It replaces the term with each of the two operands, and returns the
-// larger one of the two bounds. ok is false if one of these bounds is not found. applies is false
-// if term i is anything else.
+// larger returns an upper bound n of the sum l, if term i of l is an added Max, a subtracted Min,
+// or a Select. It replaces the term with one operand, then with the other, and returns the larger
+// bound of the two sums. ok is false if one of the sums has no known bound. applies is false if
+// term i has another form.
 func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 	x, y, isOne := sides(l.terms[i], ir.Max, ir.Min)
 	if !isOne {
@@ -215,9 +217,9 @@ func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 	return max(n, m), ok, true
 }
 
-// sides returns the two operands of term t. The operation of the term must have kind plus if the
-// term is added, and kind minus if it is subtracted. If plus is Max, the term may also be a Select,
-// added or subtracted, and its operands are its two cases. ok is false for any other term.
+// sides returns the two operands of term t if the term is added and its operation is plus, or if
+// the term is subtracted and its operation is minus. If plus is ir.Max, the term may also be a
+// Select, added or subtracted. The operands are then its two cases. ok is false for any other term.
 func sides(t term, plus, minus ir.Op) (x, y ir.Expr, ok bool) {
 	switch e := t.x.(type) {
 	case *ir.Binary:
@@ -256,10 +258,10 @@ func (s *search) quotient(l linear, i int) (n int64, ok, applies bool) {
 	return m/c.I*l.terms[i].k + l.n, ok, true
 }
 
-// looped returns an upper bound n of the sum l if its term i is a loop variable. If the term is
-// added, looped replaces the variable with the last value of its range. If the term is subtracted,
-// it replaces the variable with the first value. ok is false if no bound of the new sum is found.
-// applies is false if term i is anything else.
+// looped returns an upper bound n of the sum l, if term i of l is a loop variable with a known
+// range. It replaces the variable with the last value of the range if the term is added, and with
+// the first value if the term is subtracted. ok is false if no bound of the new sum is found.
+// applies is false if term i has another form.
 func (s *search) looped(l linear, i int) (n int64, ok, applies bool) {
 	v, isVar := l.terms[i].x.(*ir.Var)
 	if !isVar || s.b.loops[v] == nil {

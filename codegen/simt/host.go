@@ -20,9 +20,10 @@ type host struct {
 	refusal  *Refusal
 }
 
-// ids has variables for four numbers: of the block, of the thread in the block, of the thread's
-// warp, and of the thread in the warp. All launches have the same variables, except that
-// the variable of a loop of Blocks may be the number of the block.
+// ids has the variables for four numbers: the number of the block, of the thread in the block, of
+// the thread's warp, and of the thread in its warp. All launches use the same variables, with one
+// exception: if the variable of a loop of Blocks equals the number of the block, the launch uses it
+// as block.
 type ids struct{ block, thread, warp, lane *ir.Var }
 
 // refuse records why the leaf cannot run on a GPU. Only the first reason is kept. loop is the loop

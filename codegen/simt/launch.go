@@ -168,9 +168,10 @@ func declaredIn(s *ir.For) map[*ir.Var]bool {
 	return in
 }
 
-// savedValue returns an expression for the value that x has at the end of out. If x reads memory
-// that the leaf may store to, a thread that runs ahead could change the value. savedValue then
-// appends a declaration to out, which saves the value in a new variable called name.
+// savedValue returns an expression for the value that x has after the code in out. If x reads
+// memory that the leaf may store to, another thread could change the value too early. In this case,
+// savedValue appends the declaration of a new variable with the value of x to out, and returns the
+// variable. name is the wanted name of the variable.
 func (l *launcher) savedValue(name string, x ir.Expr, out *ir.Block) ir.Expr {
 	if !changeable(x) {
 		return x
@@ -189,8 +190,8 @@ func (l *launcher) refuse(format string, args ...any) {
 	l.h.refuse(loop, format, args...)
 }
 
-// number returns the variable that numbers the threads of a unit, and how many threads the unit
-// has. If unitLevel is ofWarp, the unit is a warp. Otherwise the unit is a block.
+// number returns the variable that numbers the threads of a unit, and the number of threads of the
+// unit. If unitLevel is ofWarp, the unit is a warp. Otherwise the unit is a block.
 func (l *launcher) number(unitLevel level) (n *ir.Var, width int64) {
 	if unitLevel == ofWarp {
 		return l.ids.lane, ir.WarpSize

@@ -29,8 +29,8 @@ func (l *launcher) spread(s *ir.For, unitLevel level, out *ir.Block) {
 	out.List = append(out.List, whole)
 }
 
-// unitOf returns the number of the warp or thread that runs an iteration of s, how many of these
-// units a block or warp has, and the level of the loop's body.
+// unitOf returns the number of the warp or thread that runs an iteration of s, the number of such
+// units in a block or warp, and the level of the loop's body.
 func (l *launcher) unitOf(s *ir.For, unitLevel level) (unit *ir.Var, units int64, inner level) {
 	switch {
 	case s.Kind == ir.Warps:

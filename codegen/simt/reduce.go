@@ -12,8 +12,9 @@ type sum struct {
 	part  *ir.Var // the partial sum of a thread or warp
 }
 
-// beginSums introduces a variable for the partial sum of each thread, for each variable that the
-// loop reduces. The loop's body then adds to these variables.
+// beginSums makes a new variable for each variable that loop s reduces. In each thread, the new
+// variable holds the partial sum of the thread. It replaces the reduced variable in the loop's
+// body.
 func (l *launcher) beginSums(s *ir.For) []sum {
 	var sums []sum
 	for _, v := range s.Reduce {

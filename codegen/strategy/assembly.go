@@ -40,8 +40,8 @@ type Pattern struct {
 	Fixed      bool // the caller has the level arrays
 }
 
-// AssemblyOf chooses the assembly of a result. insert is true if a schedule asks for two passes
-// (assemble(T, Insert)) or the leaf is for a GPU.
+// AssemblyOf chooses the assembly of a result with format f and pattern p. insert is true if a
+// schedule asks for two passes, with assemble(T, Insert), or if the leaf is for a GPU.
 func AssemblyOf(f tensor.Format, p Pattern, insert bool) Assembly {
 	switch {
 	case f.AllDense():

@@ -130,14 +130,14 @@ type Row struct {
 	Width int64
 }
 
-// Prefetch describes what is prefetched of the access with the given Key. Variable Var selects rows
-// of the access, and these rows are prefetched. If the access is the only sparse operand, Var is
-// the variable of its last level, and Lines is 0, the operand's own entries along Var are
-// prefetched instead.
+// Prefetch says what is prefetched for the access with the given Key. Usually, variable Var selects
+// rows of the access, and Lines cache lines of each row are prefetched. There is one exception: if
+// the access is the only sparse operand, Var is the variable of its last level, and Lines is 0, the
+// entries of the access along Var are prefetched instead.
 //
 // Ahead is the number of entries between a prefetch into the nearest cache and the read. Far is the
-// number of entries between a prefetch into the second-level cache and the read. 0 means no
-// prefetch. Lines is the number of cache lines that are prefetched of each row.
+// number of entries between a prefetch into the second-level cache and the read. A number of 0
+// means that there is no such prefetch.
 type Prefetch struct {
 	Key, Var          string
 	Ahead, Far, Lines int64
@@ -149,7 +149,7 @@ const CacheLine = 64
 // Any reports whether the prefetch fetches anything.
 func (p Prefetch) Any() bool { return p.Ahead > 0 || p.Far > 0 }
 
-// Into returns how many entries ahead of a read its prefetch is made, or 0 if nothing is
+// Into returns the number of entries between a prefetch and the read, or 0 if nothing is
 // prefetched. If far is true, this is the prefetch into the second-level cache. If far is false, it
 // is the prefetch into the nearest cache.
 func (p Prefetch) Into(far bool) int64 {
@@ -159,7 +159,8 @@ func (p Prefetch) Into(far bool) int64 {
 	return p.Ahead
 }
 
-// For returns the same choices for statement s, whose loops have other notes than those of v.Stmt.
+// For returns the same choices for statement s. s must have the same loops as v.Stmt, but may have
+// other notes on the loops, such as the unit that runs a loop.
 func (v *Value) For(s cin.Stmt) *Value {
 	out := *v
 	out.Stmt, out.Loops, out.Tiles = s, map[*cin.Forall]*Loop{}, map[cin.Stmt]int64{}
@@ -193,7 +194,7 @@ const (
 	Terms     // a list of all added values, which is sorted and summed at the end
 )
 
-// KindNames has the words of the kinds in schedules.
+// KindNames has the word for each kind of workspace, as schedules spell it.
 var KindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense",
 	SortedList: "Sorted", Marks: "Marks", Positions: "Positions", Terms: "Terms"}
 
@@ -226,10 +227,11 @@ type Form struct {
 	Each  bool
 }
 
-// Space describes a workspace. If a loop on threads fills a workspace that is not Shared, each
-// thread first fills a private workspace, and Piece is the form of these private ones. Said is true
-// if the schedule says the kind of the workspace. Multiplied is true if a matrix product reads the
-// workspace or adds to it, which requires an array.
+// Space describes a workspace. Form says how the workspace is stored. If a loop on threads fills a
+// workspace that is not Shared, each thread first fills a private workspace, and Piece is the form
+// of the private workspaces. Said is true if the schedule gives the kind of the workspace.
+// Multiplied is true if a matrix product reads the workspace or adds to it, which requires an
+// array.
 type Space struct {
 	Form             Form
 	Piece            Form
@@ -241,9 +243,9 @@ type Space struct {
 // touch no common data.
 func (s Space) Shared() bool { return s.Form.Kind == Array || s.Form.Kind == Marks }
 
-// LeastCapacity is a number of entries that is added when a capacity is estimated, so that few
-// entries do not make a tiny capacity. That applies to a result, and to the piece of the result
-// that a chunk of a loop makes.
+// LeastCapacity is added to the estimated number of entries when an initial capacity is computed.
+// So the capacity is not tiny if there are few entries. This applies to a result, and to the piece
+// of a result that a chunk of a loop makes.
 const LeastCapacity = 16
 
 // Result describes the capacity that a result needs, and further choices for results.

@@ -207,11 +207,14 @@ func (w *opCounter) skipsCoordinates(x cin.Expr, vars []string) bool {
 	return w.density(x, vars) < w.density(x, vars[:n])*(1-1e-9)
 }
 
-// walkedAccesses lists the accesses in x with segments that the innermost loop over vars traverses.
-// If there are any, the list also has the workspaces that this loop reads at only some of their
-// coordinates. In place of a temporary, it looks at the expressions that are assigned to the
-// temporary, unless the temporary's places are known and the innermost loop runs over one of its
-// variables. sum is true if x or such an expression contains an addition or subtraction.
+// walkedAccesses lists the accesses in x whose segments the innermost loop over vars traverses. If
+// there are any, the list also has the workspaces that this loop reads at only some of their
+// coordinates.
+//
+// For a temporary, walkedAccesses examines the expressions that are assigned to the temporary.
+// There is one exception: a temporary whose filled places are known, if the innermost loop runs
+// over one of its variables. sum is true if x or an examined expression contains an addition or
+// subtraction.
 func (w *opCounter) walkedAccesses(x cin.Expr, vars []string) (list []*cin.Access, sum bool) {
 	n := len(vars) - 1
 	var rows []*cin.Access
@@ -303,7 +306,7 @@ func (w *opCounter) loop(body cin.Stmt, vars []string) {
 	}
 }
 
-// windowStep is the number of coordinates of a windowed merge that take the time of one step.
+// windowStep is the assumed number of coordinates that one step of a windowed merge covers.
 const windowStep = 2
 
 // windows returns the number of steps of a sum x that is merged in windows. x is inside loops over
@@ -325,12 +328,13 @@ func (w *opCounter) windows(x cin.Expr, vars []string) float64 {
 	return steps
 }
 
-// intersect counts the steps of an intersection of the accesses in list. enters is the number of
-// times that the intersection starts.
+// intersect counts the steps of an intersection of the accesses in list. The accesses are in x, and
+// the intersection is the innermost loop over vars. enters is the number of times that the loop
+// starts.
 //
-// intersect also counts the steps that do not advance the same operand as the step before. The
-// processor cannot predict the branches of these steps. For two operands with a and b entries in
-// random order, their number is 2ab/(a+b), the expected number of runs.
+// intersect also counts the steps that advance another operand than the step before. The processor
+// cannot predict the branches of these steps. For two operands with a and b entries in random
+// order, their number is 2ab/(a+b), the expected number of runs.
 func (w *opCounter) intersect(list []*cin.Access, x cin.Expr, vars []string, enters float64) {
 	outer := vars[:len(vars)-1]
 	steps, squares := 0.0, 0.0
@@ -348,11 +352,11 @@ func (w *opCounter) intersect(list []*cin.Access, x cin.Expr, vars []string, ent
 	}
 }
 
-// lengthBias compares the segments of access a that a loop visits with all segments of the operand.
-// It returns the ratio of their mean lengths: the mean over all visits by the innermost loop over
-// vars, divided by the mean over all segments. The ratio can exceed 1 if an outer loop visits the
-// same segments through another access. For example, in A(i,j)*A(i,k) a segment with n entries is
-// visited n times by the loop over k, once for each iteration of the loop over j.
+// lengthBias returns the ratio of two mean lengths of segments of access a. The first mean is over
+// all visits of the innermost loop over vars. The second is over all segments of the operand. The
+// ratio can exceed 1 if an outer loop visits the same segments through another access in x. For
+// example, in A(i,j)*A(i,k) a segment with n entries is visited n times by the loop over k, once
+// for each iteration of the loop over j.
 func (w *opCounter) lengthBias(a *cin.Access, x cin.Expr, vars []string) float64 {
 	arg, n := w.arg(a.Name), len(vars)-1
 	if arg < 0 {
@@ -447,10 +451,12 @@ func (w *opCounter) assign(a *cin.Assign, vars []string) {
 	}
 }
 
-// pick counts how many rows of an access the loops read if they skip coordinates. A row is a run of
-// adjacent values: the values below one position of a certain level. This is the innermost dense
-// level whose loop skips coordinates. skips[k] is true if the loop over vars[k] skips coordinates.
-// arg is the number of the access's argument, and rhs is the right side that contains the access.
+// pick records the rows of an access that loops read or write, if the loops skip coordinates. A row
+// has the values below one position of a certain level: the innermost dense level whose loop skips
+// coordinates. The values of a row are adjacent. If there is no such level, pick records nothing.
+//
+// skips[k] is true if the loop over vars[k] skips coordinates. arg is the number of the access's
+// argument. rhs is the right side of the assignment.
 func (w *opCounter) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips []bool) {
 	f := w.leaf.Operands[arg].Format
 	level, loop := -1, -1

@@ -239,9 +239,9 @@ func (w *opCounter) wanted(consumer cin.Stmt, temporary string, vars []string) f
 	return most
 }
 
-// filled returns the fraction of its coordinates where temporary t gets a value from the producer.
-// The producer runs inside loops over vars, so the coordinates are combinations of coordinates of
-// t's variables and of vars.
+// filled returns the fraction of coordinates where the producer gives temporary t a value. vars
+// lists the variables of the loops around the producer. A coordinate has a component for each
+// variable of t and for each variable in vars.
 func (w *opCounter) filled(producer cin.Stmt, t *cin.Access, vars []string) fraction {
 	all := fraction{0, true}
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
@@ -261,9 +261,10 @@ func (w *opCounter) filled(producer cin.Stmt, t *cin.Access, vars []string) frac
 	return all
 }
 
-// summed returns the fraction of coordinates where the sum of x over vars has a value. It is the
-// fraction where x has a value if vars is empty, or if x has a value everywhere or surely nowhere.
-// Otherwise it is sure only if x has a single sparse factor, for which prefix finds the fraction.
+// summed returns the fraction of coordinates where the sum of x over vars has a value. If vars is
+// empty, or if x has a value everywhere or surely nowhere, this is the fraction where x has a
+// value. If only one factor of x is sparse, prefix may find the fraction. Otherwise, the fraction
+// is an estimate.
 func (w *opCounter) summed(x cin.Expr, vars []string) fraction {
 	s := w.present(x)
 	if len(vars) == 0 || s.value >= 1 || s.never() {
@@ -283,10 +284,12 @@ func (w *opCounter) summed(x cin.Expr, vars []string) fraction {
 	return fraction{-math.Expm1(w.space(vars) * math.Log1p(-s.value)), false}
 }
 
-// prefix looks at the outer levels of access a: the levels above the first level whose variable is
-// in vars. It returns the fraction of their coordinates that are stored. The second result is false
-// if one of the other levels, the inner ones, has a variable outside vars. It is also false if a
-// reads no operand, or if a position of the last outer level may have nothing below it.
+// prefix returns the fraction of the coordinates of access a's outer levels that are stored. The
+// outer levels are the levels above the first level whose variable is in vars. If there are none,
+// the fraction is 1.
+//
+// The second result is false if a reads no operand, or if an inner level has a variable that is not
+// in vars. It is also false if a position of the last outer level may have nothing below it.
 func (w *opCounter) prefix(a *cin.Access, vars []string) (fraction, bool) {
 	arg := w.arg(a.Name)
 	if arg < 0 {

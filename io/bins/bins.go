@@ -111,10 +111,10 @@ func Count(in coo.Stream, views []View, opt Options) (*Counted, error) {
 	return out, nil
 }
 
-// factor returns, for each side of grid k, the number of bins that must be merged into one, so that
-// a bin has at least the width that the view requests. It is 1 for a side whose size was known from
-// the start, because its bins have this width already. If the view requests equal widths for two
-// sides of unknown sizes, the factors give equal widths.
+// factor returns, for each side of grid k, the number of neighboring bins that must be merged into
+// one, so that a bin is at least as wide as the view requests. The factor is 1 for a side whose
+// size was known from the start, because its bins already have this width. If the view requests
+// equal widths for two sides of unknown sizes, the factors give equal widths.
 func (c *counter) factor(k int) [2]int {
 	g, factor := c.grids[k], [2]int{1, 1}
 	want := c.views[k].Width(g.Size)

@@ -77,7 +77,7 @@ func foldRow(row []int64) {
 	}
 }
 
-// cut removes the bins that are past the sizes.
+// cut removes the bins outside the tensor: it keeps the bins that cover g.Size.
 func (g *Grid) cut() {
 	old, counts := g.Bins, g.Counts
 	for side := range g.Bins {

@@ -118,8 +118,8 @@ func formatOf(path string, pass func(*Format) bool) (*Format, error) {
 }
 
 // isStream reports whether path is a pipe, a character device or an open descriptor: /dev/null,
-// /dev/fd/3, or the file that a shell substitutes for <(...). If the name has no extension, the
-// format is the format of "-" alone.
+// /dev/fd/3, or the file that a shell substitutes for <(...). Such a path needs no extension (see
+// FormatOf).
 func isStream(path string) bool {
 	if outfile.Descriptor(path) {
 		return true
@@ -139,8 +139,8 @@ func endings(pass func(*Format) bool) string {
 	return strings.Join(s, " ")
 }
 
-// Help returns, for each format, the endings of its files, such as ".rb", and in words what distaff
-// can do with the files.
+// Help returns two texts for each format: the extensions of its files, such as ".rb", and a
+// description of what distaff can do with the files.
 func Help() [][2]string {
 	var out [][2]string
 	for _, f := range formats {
@@ -164,9 +164,9 @@ func Help() [][2]string {
 
 func writable(f *Format) bool { return f.Write != nil || f.Name == "tcs" }
 
-// Based returns an error if no file at the given paths can be read with --index-base=0. The option
-// only has an effect on formats that do not fix the base. The caller uses Based if the option was
-// given. Based returns nil if paths is empty, or if a path does not name a format.
+// Based returns an error if the option --index-base=0 has no effect, because each of the files at
+// paths has a format that fixes the base. Call it if the option was given. Based returns nil if
+// paths is empty, or if the format of a file is unknown.
 func Based(paths ...string) error {
 	for _, p := range paths {
 		if f, err := FormatOf(p); err != nil || f.SizesFromOptions {

@@ -170,9 +170,10 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 	return nil
 }
 
-// keepFor decides which zeros of trailing dense levels the stream returns: the zeros that
-// coo.ZerosFor selects for a tensor of format f. fit must be true if the dense levels of f will
-// cover only the range of the entries. Call keepFor before the first entry is read.
+// keepFor prepares the stream for a new tensor of format f. The stream then yields the zeros of
+// trailing dense levels that coo.ZerosFor selects for this format. fit must be true if the dense
+// levels of the new tensor will cover only the range of the entries. Call keepFor before the first
+// entry is read.
 func (s *tensorFile) keepFor(f tensor.Format, fit bool) {
 	s.Stream = coo.FromTensor(s.t, coo.ZerosFor(s.t, f, fit))
 }

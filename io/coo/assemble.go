@@ -30,9 +30,8 @@ func Assemble(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 }
 
 // scatter stores the entries of a stream directly in a new tensor of dense levels, without sorting
-// them. It returns nil, nil if it cannot do so. That is the case if a level is not dense, if a size
-// is unknown, or if spec asks for dense levels that cover only the range of the entries (FitDense).
-// It is also the case if spec asks for an error on duplicates.
+// them. It returns nil, nil in four cases: a level is not dense, a size is unknown, spec asks for
+// dense levels that cover only the range of the entries (FitDense), or spec refuses duplicates.
 func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	dims, exact := in.Dims()
 	if spec.Dims != nil {

@@ -9,9 +9,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// reader yields batches of entries, in storage order unless Sorter.unsummed returned it. A batch
-// has one column of coordinates for each level. n is the number of entries in the batch, and it is
-// 0 at the end.
+// reader yields batches of entries in storage order. The readers of Sorter.unsummed are an
+// exception: they may yield another order. A batch has one column of coordinates for each level.
+// next returns the number n of entries in the batch, which is 0 at the end.
 type reader interface {
 	next(b *Batch) (n int, err error)
 	close()
@@ -137,7 +137,8 @@ func (c *collector) inOrder() bool {
 	return !c.keep && c.sorter.disk == nil && s.n > 0 && s.sorted
 }
 
-// countKept counts the entries that were kept and then drops them. The stream will be read again.
+// countKept counts the entries that are stored, and then drops them to free their memory. The
+// stream must be read again to get the entries.
 func (c *collector) countKept() {
 	c.counts = newCounter(len(c.in.spec.Format.Levels))
 	s := c.sorter.lanes[0]
@@ -189,8 +190,8 @@ type replay struct {
 
 func (s *replay) free() {}
 
-// count returns the numbers of entries that the first reading of the stream counted. Entries with
-// the same coordinates count once if their values are summed.
+// count returns the counts from the first reading of the stream. If values at equal coordinates are
+// summed, entries with equal coordinates count once.
 func (s *replay) count(spec *Spec, _ int) ([]PartCount, error) {
 	p := PartCount{Hist: slices.Clone(s.hist), Sorted: true}
 	if last := len(p.Hist) - 1; !spec.keepsRepeats() {

@@ -12,8 +12,8 @@ type SortCost struct {
 	threads int64
 }
 
-// NewSortCost returns the estimator for entries with coordinates below sizes, one for each level,
-// and values of type typ. threads is the number of threads that sort; 0 means GOMAXPROCS.
+// NewSortCost returns the estimator for entries with values of type typ. The coordinates of level l
+// are below sizes[l]. threads is the number of threads that sort; 0 means GOMAXPROCS.
 func NewSortCost(sizes []int64, typ tensor.Type, threads int) SortCost {
 	width := make([]uint, len(sizes))
 	for l, n := range sizes {
@@ -35,7 +35,7 @@ func NewSortCost(sizes []int64, typ tensor.Type, threads int) SortCost {
 }
 
 // StoredBytes returns the maximum number of bytes that entries occupy in Sorters. builders is the
-// number of Sorters, and lanes is the number of lanes of all Sorters that have entries.
+// number of Sorters. lanes is the number of lanes that have entries, in all Sorters together.
 func (c SortCost) StoredBytes(entries, builders, lanes int64) int64 {
 	if entries == 0 {
 		return 0
@@ -47,9 +47,11 @@ func (c SortCost) StoredBytes(entries, builders, lanes int64) int64 {
 }
 
 // SortBytes returns the maximum number of extra bytes that the sort of entries needs. lanes is the
-// number of lanes of the Sorter that have entries. The sort copies all entries if they are few, if
-// their records are large, if many of them are in small chunks, or if the partly filled blocks
-// would need more memory than a copy. Otherwise it sorts in place.
+// number of lanes that have entries.
+//
+// The sort copies all entries in four cases: the entries are few, their records are large, many of
+// them are in small chunks, or the partly filled blocks would need more memory than a copy.
+// Otherwise it sorts in place.
 func (c SortCost) SortBytes(entries, lanes int64) int64 {
 	if entries < inPlaceFrom || c.record > 8*maxStride {
 		return c.record * entries
@@ -80,8 +82,9 @@ func (c SortCost) SortBytes(entries, lanes int64) int64 {
 const largestBucket = 2
 
 // AssembleBytes returns the maximum number of bytes that Assemble needs in addition to the tensor
-// that it makes. bytes and entries are the size of that tensor. limit is the memory limit, or 0 if
-// there is none. Entries that exceed a quarter of the limit, but at least minBudget, go to disk.
+// that it makes. The tensor has the given number of entries and occupies the given number of bytes.
+// limit is the memory limit, or 0 if there is none. Assemble keeps entries in a quarter of the
+// limit, but at least in minBudget bytes. Further entries go to disk.
 func (c SortCost) AssembleBytes(entries, bytes, limit int64) int64 {
 	if limit > 0 {
 		entries = min(entries, max(limit/4, minBudget)/c.record+BatchSize)
@@ -93,9 +96,9 @@ func (c SortCost) AssembleBytes(entries, bytes, limit int64) int64 {
 	return max(held+c.SortBytes(entries, 0)-bytes, 0)
 }
 
-// BuildBytes returns the maximum number of bytes that Sorters need to build the blocks, including
-// the blocks themselves. lanes is the number of lanes that the entries of each block arrive in.
-// limit is the memory limit, or 0 if there is none. Blocks are finished one after another.
+// BuildBytes returns the maximum number of bytes that Sorters need to build the given blocks,
+// including the memory of the blocks. The entries of each block arrive in the given number of
+// lanes. limit is the memory limit, or 0 if there is none. Blocks are finished one after another.
 func (c SortCost) BuildBytes(blocks []BlockCost, lanes, limit int64) int64 {
 	sum, kept, most, all, n := int64(0), int64(0), int64(0), int64(0), int64(len(blocks))
 	for _, b := range blocks {

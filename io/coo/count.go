@@ -4,15 +4,15 @@ import "distaff/io/tensor"
 
 // counter counts entries in the first pass. It compares each entry with the entry before it.
 // hist[k] is the number of entries for which level k is the outermost level with a different
-// coordinate. The first entry counts at level 0. The last element of hist counts entries with the
-// same coordinates as the entry before. For a scalar both are the same element, which counts all
-// entries.
+// coordinate. The first entry counts in hist[0]. The last element of hist counts the entries that
+// have the same coordinates as the entry before. A scalar has no levels, so its only element counts
+// all entries.
 //
-// The counts give the number of positions of each level l. Two entries share a position of level l
-// if their coordinates agree in levels 0 to s, where s is spec.Format.Sharing()[l]. An entry that
-// differs from the entry before in one of these levels gets a new position. If s is the number of
-// levels, every entry gets a new position. So the number of positions is the sum of hist[k] over
-// all k <= s.
+// The number of positions of a level l follows from these counts. Let s be
+// spec.Format.Sharing()[l]. Two entries share a position of level l if their coordinates agree in
+// levels 0 to s. An entry gets a new position if it differs from the entry before in one of these
+// levels, or if s is the number of levels. So the number of positions is the sum of hist[0] to
+// hist[s].
 type counter struct {
 	hist     []int64
 	prev     []int64

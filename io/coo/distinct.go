@@ -6,9 +6,9 @@ import (
 )
 
 // Distinct counts the different coordinates of a stream in bounded memory. Add takes the batches of
-// the stream. Distinct stores a hash of each entry, unless there are more than maxHashes entries.
-// It needs the hashes only if the entries do not come in order or coordinates repeat. Otherwise,
-// any number of entries can be counted.
+// the stream. If the entries come in order without repeated coordinates, Distinct counts any number
+// of entries exactly. For other streams it counts hashes. It therefore stores a hash of each entry,
+// unless there are more than maxHashes entries.
 type Distinct struct {
 	n          int64 // number of entries
 	disorder   bool  // an entry did not come after the one before it (mode 0 first)
@@ -66,9 +66,9 @@ func (d *Distinct) hash(b *Batch, k int) {
 	d.hashes = append(d.hashes, h)
 }
 
-// Count returns the number of different coordinates. If exact is false, coordinates may have
-// repeated, and n is an estimate: the number of different hashes or, if there were too many to
-// store, of all entries.
+// Count returns the number of different coordinates. If exact is false, n is an estimate: the
+// number of different hashes, or the number of all entries if there were too many to store their
+// hashes.
 func (d *Distinct) Count() (n int64, exact bool) {
 	if !d.disorder {
 		return d.n, true

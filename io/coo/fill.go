@@ -77,9 +77,9 @@ func newFiller(spec *Spec, shape *tcs.Shape,
 	return f
 }
 
-// padSpan finds the innermost padded level (kind p) among the given levels. It returns how many
-// positions of the last level belong to one position of this padded level. It returns 0 if no level
-// is padded, or if a compressed level follows the padded one.
+// padSpan finds the innermost padded level (kind p) among the given levels. It returns the number
+// of positions of the last level that belong to one position of this padded level. It returns 0 if
+// no level is padded, or if a compressed level follows the padded one.
 func padSpan(levels []fillLevel) int64 {
 	span := int64(1)
 	for l := len(levels) - 1; l >= 0; l-- {

@@ -24,8 +24,8 @@ import (
 // inPlaceFrom is the smallest number of records of a store that is sorted in place.
 const inPlaceFrom = 1 << 16
 
-// sampled is the largest number of records of the sample that fall into one bucket, unless their
-// keys are equal.
+// sampled is the number of sampled records for each bucket that bucketsOf counts. At most this
+// number of the sampled records fall into one bucket, unless their keys are equal.
 const sampled = 128
 
 // minBlock and maxBlock are the smallest and the largest size of a block in records.
@@ -60,7 +60,7 @@ type blockSort[R record] struct {
 	runs    [][]int32     // by bucket, the number of records in each of its slots
 }
 
-// bucketsOf returns about how many buckets n records are divided into if no key is frequent.
+// bucketsOf returns the approximate number of buckets for n records if no key is frequent.
 func bucketsOf(n int64) int64 { return min(max(n>>17, 128), 2048) }
 
 // smallDivisor limits the sort in place: a store is not sorted in place if more than 1/smallDivisor
@@ -151,7 +151,7 @@ func (s *store) mergeSmall() (bool, error) {
 // chunk that has a whole slab is not small.
 func (s *store) isSmall(c chunk) bool { return cap(c.recs) != int(c.mem.Bytes)/8 }
 
-// sample returns a sample of the store's records. count is their number. Their distances vary,
+// sample returns count of the store's records. The distances between the chosen records vary,
 // because equal distances could coincide with a pattern of the input.
 func (b *blockSort[R]) sample(count int) []R {
 	out := make([]R, 0, count)

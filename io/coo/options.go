@@ -25,15 +25,15 @@ type Options struct {
 	Note func(string) // receives a message about parts of the file that were ignored; may be nil
 }
 
-// A DenseReporter stream reports whether its file or tensor lists every coordinate, as an .npy file
-// or an array .mtx file does. It may report false if the tensor is too large for dense levels. If
-// it reports true, the stream of a file leaves out entries whose bits are all zero, because the
-// file stores them only to fill the array. A stream of order 0 always yields its entry.
+// DenseReporter is a stream that reports whether its file or tensor lists every coordinate, as an
+// .npy file or an array .mtx file does. Dense may return false if the tensor is too large for dense
+// levels. If it returns true, the stream of a file leaves out entries whose bits are all zero,
+// because the file stores them only to fill the array. A stream of order 0 always yields its entry.
 type DenseReporter interface{ Dense() bool }
 
-// A Progressed stream returns how many bytes of its file or tensor it has read, and the size of the
-// file or tensor. The size is 0 if it is unknown, as for a pipe. Progress may be called from
-// another goroutine.
+// A Progressed stream returns the number of bytes of its file or tensor that it has read, and the
+// size of the file or tensor. The size is 0 if it is unknown, as for a pipe. Progress may be called
+// from another goroutine.
 type Progressed interface{ Progress() (done, total int64) }
 
 // Watch calls tell with the progress of s at the given interval, from a goroutine of its own, until
@@ -60,11 +60,12 @@ func Watch(s any, interval time.Duration, tell func(done, total int64)) (stop fu
 	return func() { close(quit); <-ended }
 }
 
-// A Sizable stream may read a file that states no sizes. SetDims then sets the sizes that another
-// source gives. Call it before the first Next, or after a Rewind before the next call of Next. From
-// then on these sizes are exact: a larger coordinate is an error, which names the coordinate's
-// place in the file and the source of the size. The slice sources has the source of each size, or
-// "" if it is unknown. sources may be nil.
+// A Sizable stream may read a file that states no sizes. SetDims sets the sizes if another source
+// gives them. Call it before the first Next, or between a Rewind and the next call of Next. From
+// then on the sizes are exact, and a larger coordinate is an error. The error names the
+// coordinate's place in the file and the source of the size.
+//
+// sources has the source of each size, or "" if the source is unknown. sources may be nil.
 type Sizable interface {
 	SetDims(dims []int64, sources []string)
 }

@@ -28,7 +28,7 @@ type PartCounter struct {
 	p PartCount
 }
 
-// NewPartCounter returns a counter for a part of a tensor of that many levels.
+// NewPartCounter returns a counter for a part of a tensor that has the given number of levels.
 func NewPartCounter(levels int) *PartCounter {
 	return &PartCounter{c: *newCounter(levels), p: PartCount{Sorted: true}}
 }

@@ -8,21 +8,23 @@ import (
 	"distaff/io/tensor"
 )
 
-// alongRows and acrossRows are the sides of a tile, in elements. Tiles are used if the source and
-// the copy store different modes in their innermost levels. Both modes are then copied tile by
-// tile, to use a cache line while it is in the cache.
+// alongRows and acrossRows are the sides of a tile, in elements. A tensor is copied tile by tile if
+// the source and the copy store different modes in their innermost levels. The tiles let the copy
+// use a cache line while the line is in the cache.
 //
 // alongRows is the side in the innermost mode of the copy. It is the number of 8-byte elements of
 // one cache line. A larger side would be slower, because addresses that are a power of two apart
-// compete for the few ways of a cache set. acrossRows is the side in the other mode.
+// compete for the few ways of a cache set. acrossRows is the side in the innermost mode of the
+// source.
 const alongRows, acrossRows = 8, 64
 
-// minShare is the smallest mean number of values that each of several threads copies.
+// minShare limits the number of threads that copy a tensor: if there are several threads, each
+// copies at least minShare values on average.
 const minShare = 1 << 16
 
-// permuted returns a copy of a tensor of dense levels in which the levels store the given modes. It
-// returns nil, nil for a scalar. It also does so if the tensor's memory does not hold its whole
-// box, as can be the case for a view.
+// permuted returns a copy of t, a tensor of dense levels. The levels of the copy store the given
+// modes, or the modes in ascending order if modes is nil. permuted returns nil, nil if t is a
+// scalar, or if t's memory does not hold its whole box, as in some views.
 func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 	if len(t.Levels) == 0 {
 		return nil, nil

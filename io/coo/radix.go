@@ -9,7 +9,8 @@ import (
 )
 
 // sort sorts the records by the bits of their keys from bit lo up. Records that agree in these bits
-// must already be in the order of the lower bits. SortCost.SortBytes estimates its extra memory.
+// must already be in the order of the bits below lo. SortCost.SortBytes estimates the extra memory
+// of the sort.
 func (s *store) sort(lo, threads int) error {
 	if s.sorted {
 		return nil
@@ -165,10 +166,10 @@ type record interface {
 	[2]uint64 | [3]uint64 | [4]uint64 | [5]uint64 | [6]uint64
 }
 
-// All sorts are stable. They sort by bits [lo, hi) of the key, where bit 0 is the lowest bit of the
-// last word. Sorts by comparison compare whole keys, which gives the same order here. If the
-// records exceed the cache, they are first distributed by their highest bits. Each part is then
-// sorted by one digit after another, starting with the lowest.
+// Limits of the sorts of records. All sorts are stable. They sort by bits [lo, hi) of the key,
+// where bit 0 is the lowest bit of the last word. Sorts by comparison compare whole keys, which
+// gives the same order here. Records that exceed the cache are first distributed by their highest
+// bits. Each part is then sorted by one digit after another, starting with the lowest.
 const (
 	smallSort = 40      // largest number of records that are sorted by insertion
 	cacheSort = 1 << 13 // largest number of records that are sorted by the lowest digit first

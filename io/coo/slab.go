@@ -14,7 +14,7 @@ type chunk struct {
 
 // Sizes of chunks, in records. A chunk normally has room for a multiple of chunkUnit records. A
 // chunk that is cut from a slab has room for as many records as its store already has, but for at
-// least minChunk records. It has less room if the slab ends.
+// least minChunk records. If less memory is left in the slab, the chunk gets what is left.
 const (
 	minChunk  = 4
 	chunkUnit = 1 << 10

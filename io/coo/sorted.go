@@ -86,10 +86,10 @@ func (s *sorted) firstPass() (*Joined, error) {
 	return newJoined(spec, parts)
 }
 
-// fit returns the box of the tensor, as the interval of coordinates in each mode. In a mode with a
-// dense level, the interval is only the range of the entries' coordinates, so that the level stores
-// no others. In another mode, or if there are no entries, the interval is the one of spec.Box or,
-// if that is nil, all coordinates.
+// fit returns the box of the tensor, as the interval of coordinates in each mode. If the level of a
+// mode is dense and there are entries, the interval covers only the range of the entries'
+// coordinates. Otherwise it is the mode's interval in spec.Box, or all coordinates if spec.Box is
+// nil.
 func (s *sorted) fit() [][2]int64 {
 	box := slices.Clone(s.spec.Box)
 	if box == nil {

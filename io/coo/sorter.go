@@ -55,8 +55,8 @@ func (p *Pool) relieve() (bool, error) {
 }
 
 // NewSorter returns a Sorter for the tensor that spec describes. The sizes, modes and type in spec
-// must be set. For a block of a tensor, Box must be set too. lanes is the number of lanes, each of
-// which collects entries by itself. If pool is nil, the Sorter has its own pool.
+// must be set. For a block of a tensor, Box must be set too. lanes is the number of lanes. Each
+// lane collects entries by itself. If pool is nil, the Sorter has its own pool.
 func NewSorter(spec Spec, cfg Config, lanes int, pool *Pool) *Sorter {
 	width := make([]uint, len(spec.Format.Levels))
 	for l, m := range spec.Format.Order {
@@ -107,9 +107,9 @@ func isFull(err error) bool {
 	return err == errFull || errors.As(err, &m)
 }
 
-// put appends entries [from, to) to a lane, and returns how many it appended. If memory is
-// full, it appends only some and returns an error. After makeRoom has freed memory, put can be
-// called again for the entries that are left.
+// put appends entries [from, to) to a lane, and returns the number of entries that it appended. If
+// memory is full, it appends only some and returns an error. After makeRoom has freed memory, put
+// can be called again for the entries that are left.
 func (s *Sorter) put(lane int, cols [][]int64, vals []byte, from, to int) (int, error) {
 	if s.lanes[lane] == nil {
 		s.lanes[lane] = newStore(s.pack, int(s.spec.Type.Size()), s.cfg.Limit)

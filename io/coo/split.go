@@ -57,9 +57,9 @@ func (s *splitter) addTable(hi, width int) {
 			to: make([]uint32, d.mask+1)})
 }
 
-// countBins counts how many keys of the sample are in each bin of the splitter's tables. It counts
-// only for table number firstTable and the tables after it. The counts of earlier tables are
-// already known, and stay unchanged.
+// countBins counts the keys of the sample in each bin of the splitter's tables. It counts only for
+// table number firstTable and the tables after it. The counts of earlier tables are already known,
+// and stay unchanged.
 func countBins[R record](s *splitter, sample []R, firstTable int) {
 	for i := range sample {
 		for k := 0; ; {

@@ -71,8 +71,8 @@ func (s *store) drop() {
 	s.reset()
 }
 
-// grow adds an empty chunk for the given number of records. If the store has a slab, a small chunk
-// is cut from the slab, and has less room if the slab ends.
+// grow adds an empty chunk with room for the given number of records. If the store has a slab, grow
+// cuts a small chunk from the slab. Such a chunk has less room if less memory is left in the slab.
 func (s *store) grow(records int) error {
 	if b := s.slab; b != nil && records < chunkUnit {
 		if len(b.rest) == 0 {
@@ -94,10 +94,10 @@ func (s *store) grow(records int) error {
 	return nil
 }
 
-// next returns how many records the next chunk should have room for. This is about an eighth of the
-// store's records, because every lane has a store and unused room in many lanes adds up. It is at
-// least chunkUnit and at most s.largest. In a store that still uses a slab, it is the number of the
-// store's records, but at least minChunk.
+// next returns the number of records that the next chunk should have room for. While a store that
+// has a slab is small, this is the store's number of records, but at least minChunk. Otherwise it
+// is about an eighth of the store's records, but at least chunkUnit and at most s.largest. The room
+// is small because each lane has a store, and the unused room of all lanes adds up.
 func (s *store) next() int {
 	if s.slab != nil && s.n < chunkUnit {
 		return max(int(s.n), minChunk)
@@ -327,8 +327,8 @@ func (s *store) join(o *store) {
 	o.reset()
 }
 
-// keyBits returns how many of the key's low bits must be compared: all higher bits are equal in all
-// records.
+// keyBits returns the number of low bits of a key that must be compared. The keys of all records
+// agree in the higher bits.
 func (s *store) keyBits() int {
 	for w, v := range s.vary {
 		if v != 0 {

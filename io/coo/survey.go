@@ -30,8 +30,9 @@ type ModeSurvey struct {
 	Known bool // false if there are too many coordinates to count
 }
 
-// maxTally limits what a survey counts one by one. It is the limit for coordinates on the diagonal
-// of a matrix. The limits for the coordinates of a mode are fractions of it (tally).
+// maxTally limits the memory of a survey. The survey marks coordinates on the diagonal of a matrix
+// one by one if they are below maxTally. The limits for the coordinates of a mode are fractions of
+// maxTally (see tally).
 const maxTally = 1 << 27
 
 // tally counts the entries at each coordinate of a mode, in a slice if the coordinates are small.

@@ -28,12 +28,10 @@ const (
 )
 
 // ZerosFor says which zeros in the trailing dense levels of t become entries of a new tensor with
-// format f. If all modes of these levels are in the trailing dense levels of f too, the zeros are
-// kept (KeepAll). Otherwise ZerosFor returns DropFill, also if t has only dense levels or no
-// trailing dense levels.
-//
-// If fit is true, dense levels of the new tensor will cover only the range of the entries. Then
-// ZerosFor returns KeepPaths instead of KeepAll.
+// format f. It returns DropFill if t has only dense levels or no trailing dense levels, or if a
+// mode of t's trailing dense levels is not in a trailing dense level of f. Otherwise it returns
+// KeepAll if fit is false, and KeepPaths if fit is true. fit says that dense levels of the new
+// tensor will cover only the range of the entries.
 func ZerosFor(t *tcs.Tensor, f tensor.Format, fit bool) Zeros {
 	own, f := t.Format(), f.Ordered()
 	from, to := firstTrailingDense(own), firstTrailingDense(f)
@@ -169,10 +167,10 @@ func (s *tensorStream) copyKept(vals []byte, size, n int) int {
 	return w
 }
 
-// isPathEntry reports whether the stream must keep entry i, although its value is zero. It must
-// keep the last entry with the same coordinates in the levels above the dense levels s.below, if it
-// has kept no other. Without the entry, the stream would lose these coordinates. If s.below is nil,
-// isPathEntry returns false.
+// isPathEntry reports whether the stream must keep entry i, although the entry's value is zero. The
+// entry's path is its coordinates in the levels above s.below, the trailing dense levels. If the
+// stream has kept no other entry of a path, it must keep the last one, because it would lose the
+// path otherwise. If s.below is nil, isPathEntry returns false.
 func (s *tensorStream) isPathEntry(i int) bool {
 	if s.below == nil || s.kept {
 		return false
@@ -226,8 +224,8 @@ func isZeroBits(v []byte) bool {
 }
 
 // sortLevels implements orderedStream. modes is the wanted mode order. The result is the smallest k
-// for which a stable sort by the first k of these modes gives the wanted order. This requires that
-// the tensor stores the other modes in the wanted order already.
+// for which a stable sort by the first k of these modes gives the wanted order. So the tensor must
+// store the other modes in the wanted order already.
 func (s *tensorStream) sortLevels(modes []int) int {
 	own := s.t.Format().Order
 	for k := range modes {

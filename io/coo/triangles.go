@@ -11,11 +11,15 @@ import (
 // pairMemory is the largest number of bytes of memory in which MirrorPair sorts entries.
 const pairMemory = 256 << 20
 
-// MirrorPair finds an entry off the diagonal of a matrix whose mirror image is stored too. The
-// caller moves all entries off the diagonal to one triangle and gives them complex64 values: 1 for
-// an entry from below the diagonal, and i for an entry from above. If the sum at one coordinate has
-// two nonzero parts, both entries are stored. The entries are sorted in at most pairMemory bytes
-// (and an eighth of opt.Limit, if that is set), and on disk if they do not fit.
+// MirrorPair finds an entry off the diagonal of a matrix whose mirror image is stored too. For this
+// search, the caller moves all entries off the diagonal to one triangle. It gives them complex64
+// values: 1 to an entry from below the diagonal, and the imaginary unit to an entry from above. If
+// the sum at a coordinate has two nonzero parts, both entries are stored, and MirrorPair returns
+// this coordinate. If there is none, found is false.
+//
+// The entries are sorted in at most pairMemory bytes, and in at most an eighth of opt.Limit if it
+// is set. If the entries do not fit, they are sorted on disk. file is the name of the file in
+// errors.
 func MirrorPair(in Stream, file string, opt Options) (i, j int64, found bool, err error) {
 	limit := int64(pairMemory)
 	if opt.Limit > 0 {
@@ -43,8 +47,9 @@ func MirrorPair(in Stream, file string, opt Options) (i, j int64, found bool, er
 	}
 }
 
-// PairText returns the error message for the file of a matrix with a symmetry that has entry (j,i)
-// although another line has (i,j). line is the number of that line. Both coordinates count from 0.
+// PairText returns the error message for a file that stores both entry (i,j) and entry (j,i) of a
+// matrix, although the matrix has the given symmetry. line is the number of the line with (i,j). i
+// and j count from 0.
 func PairText(i, j int64, line int, symmetry string) string {
 	return fmt.Sprintf(
 		"got (%d,%d), but line %d has (%d,%d); want entries of only one triangle, because a "+

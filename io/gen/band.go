@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// walk calls yield, in order, with every coordinate in which any two components differ by at most
-// width. The components before mode m are fixed in at. The component of mode m is in [lo, hi), and
-// those after it are arbitrary. walk skips a component if no coordinate with it is in the band. It
-// stops and returns false when yield returns false.
+// walk calls yield, in order, with each coordinate in which any two components differ by at most
+// width. at has the components before mode m. The component of mode m is in [lo, hi), and the
+// components after it have no other limit. walk skips a component if it occurs in no such
+// coordinate. It stops and returns false if yield returns false.
 func (g *Generator) walk(at []int64, m int, lo, hi, width int64, yield func([]int64) bool) bool {
 	for _, d := range g.dims[m+1:] {
 		// A coordinate above d-1+width is too far from every coordinate of that mode.

@@ -103,9 +103,9 @@ func (k *Kind) Dense() bool { return k.name == "dense" }
 // NNZ returns the number of entries that the kind specifies, or 0 if it does not specify one.
 func (k *Kind) NNZ() int64 { return k.nnz }
 
-// Entries returns the number of entries of a tensor of sizes dims, rounded to a float64. For
-// uniform and zipf it is the specified number; if that exceeds the number of coordinates, Bind
-// fails.
+// Entries returns the number of entries of a tensor with the given sizes, rounded to a float64. For
+// uniform and zipf, this is the number that the kind specifies. Bind fails if this number exceeds
+// the number of coordinates.
 func (k *Kind) Entries(dims []int64) float64 {
 	switch k.name {
 	case "uniform", "zipf":

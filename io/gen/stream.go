@@ -35,13 +35,14 @@ func (p Share) sum(n []int64) error {
 // owns reports whether the entry with that hash belongs to the share.
 func (p Share) owns(hash uint64) bool { return p.N == 1 || hash%uint64(p.N) == uint64(p.K) }
 
-// Stream returns the entries of a share; the caller closes the stream. For a zipf kind, these are
-// the entries whose hash or number belongs to the share, in no particular order. For other kinds,
-// they are the entries in an equal range of mode 0, sorted.
+// Stream returns the entries of a share. The caller closes the stream. For a zipf kind, the entries
+// of a share are chosen by their hash or their number, and come in no particular order. For other
+// kinds, each share has about the same number of coordinates of mode 0, one range of them, and the
+// entries are sorted.
 //
-// If one process exceeds its memory limit, only that process gets an error (*tcs.MemoryError), and
-// the streams of the others lack entries. So the processes must tell each other whether all
-// succeeded.
+// If one process exceeds its memory limit, only this process gets an error (*tcs.MemoryError), and
+// the streams of the other processes lack entries. So the processes must tell each other whether
+// all succeeded.
 func (g *Generator) Stream(p Share) (coo.Stream, error) {
 	if p.N == 0 {
 		p.K, p.N = 0, 1

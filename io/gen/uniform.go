@@ -2,12 +2,14 @@ package gen
 
 import "math"
 
-// uniform draws a fixed number of distinct coordinates, sorted, by splitting. A range of several
-// coordinates of a mode that must contain several entries is halved, and the number of entries in
-// its left half is drawn. That number is hypergeometric; if n is large, its normal approximation is
-// used. The random numbers depend only on the range. So any range can be generated without the
-// others, and nothing must be sorted or stored. Every split is feasible, so the total number is
-// exact.
+// uniform draws a fixed number of distinct coordinates, in sorted order, by splitting ranges. A
+// range of coordinates of a mode must contain a certain number of entries. uniform halves the
+// range, and draws the number of entries in the left half. This number has a hypergeometric
+// distribution. If the range has many entries, a normal approximation is used. No half gets more
+// entries than it has coordinates, so the total number is exact.
+//
+// The random numbers depend only on the range. So any range can be generated without the others,
+// and nothing must be sorted or stored.
 type uniform struct {
 	g     *Generator
 	at    []int64
@@ -62,8 +64,8 @@ func (u *uniform) node(m int, a, b, lo, hi, n int64, prefix uint64) bool {
 	return u.node(m, a, mid, lo, hi, left, prefix) && u.node(m, mid, b, lo, hi, n-left, prefix)
 }
 
-// splitCount draws how many of n distinct coordinates are in the left half of a range. left and
-// right are the numbers of coordinates in the two halves.
+// splitCount draws the number of coordinates in the left half of a range, out of n distinct
+// coordinates in the range. left and right are the numbers of coordinates in the two halves.
 func splitCount(r *random, n int64, left, right float64) int64 {
 	if n <= 64 {
 		got := int64(0)

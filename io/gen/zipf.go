@@ -13,8 +13,8 @@ import (
 // permutation of the mode gives each coordinate its rank.
 //
 // Entries must be distinct in the whole tensor. So every process draws the same sequence of
-// entries, and keeps only those whose hash belongs to its share. If there are few coordinates, or
-// not many more than entries, zipfSmall selects the entries instead.
+// entries, and keeps only the entries whose hash belongs to its share. If the tensor has few
+// coordinates, or few coordinates for each entry, zipfSmall selects the entries instead.
 type zipfDrawn struct {
 	g     *Generator
 	small *zipfSmall

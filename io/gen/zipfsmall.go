@@ -2,11 +2,13 @@ package gen
 
 import "math"
 
-// zipfSmall draws a zipf tensor without replacement if there are few coordinates, or not many more
-// than nnz (Efraimidis and Spirakis, 2006). Each coordinate has a random variate: an exponentially
-// distributed number, divided by the weight of the coordinate. The tensor gets the nnz coordinates
-// with the smallest variates. A variate is computed from the coordinate's number, so none is
-// stored. The nnz-th smallest variate is found digit by digit, by counting.
+// zipfSmall draws a zipf tensor without replacement (Efraimidis and Spirakis, 2006). It is used if
+// the tensor has few coordinates, or few coordinates for each entry. Each coordinate has a random
+// variate: an exponentially distributed number, divided by the weight of the coordinate. The nnz
+// coordinates with the smallest variates become the entries.
+//
+// A variate is computed from the coordinate's number, so variates need not be stored. The nnz-th
+// smallest variate is found digit by digit, by counting.
 type zipfSmall struct {
 	g       *Generator
 	space   int64
@@ -22,7 +24,7 @@ type zipfSmall struct {
 const manyWeights = 1 << 17
 
 // smallDigit is the number of bits in one digit of a variate. For each digit, the search for the
-// nnz-th smallest variate counts how many variates have each value of the digit.
+// nnz-th smallest variate counts the variates with each value of the digit.
 const smallDigit = 16
 
 func (g *Generator) newZipfSmall(space int64, p Share) (*zipfSmall, error) {

@@ -83,10 +83,10 @@ func readHeader(src *text.Source) (*header, error) {
 	return h, nil
 }
 
-// ints reads the non-negative integers in a line, which are separated by white space, up to the
-// first other word. It ignores each word that starts in the first indent columns of the line. It
-// returns an error if the line has fewer than minCount integers. n is the line's number. The error
-// says with the text in meaning what the integers are.
+// ints reads the non-negative integers in a line, up to the first other word. White space separates
+// the integers. ints ignores each word that starts in the first indent columns of the line. It
+// returns an error if the line has fewer than minCount integers. In the error, n is the line's
+// number, and meaning says what the integers are.
 func ints(file string, n int, line string, indent, minCount int, meaning string) ([]int64, error) {
 	var vs []int64
 	for _, f := range text.Fields([]byte(line), 0) {

@@ -161,9 +161,10 @@ func (s *stream) Next(b *coo.Batch) error {
 	return s.err
 }
 
-// fill reads batchSize stored entries into b, or fewer at the end of the file. If none of these
-// entries filled an element of b, it reads on. The function entry reads the next stored entry into
-// element n of b and the following ones, and returns how many elements it filled.
+// fill reads batchSize stored entries into b, or fewer at the end of the file. It calls entry for
+// each of them: entry(n) reads the next stored entry into the elements of b from number n on, and
+// returns the number of elements that it filled, which may be 0. If b is still empty, fill reads
+// on. At the end of the file it returns the result of finish.
 func (s *stream) fill(b *coo.Batch, entry func(n int) (int, error)) error {
 	if s.ptr == nil {
 		if err := s.start(); err != nil {

@@ -19,9 +19,9 @@ func fault(format string, args ...any) error {
 }
 
 // Check checks a tensor that a program made: everything that a compiled function relies on. Errors
-// in the data begin with name. Sizes, lengths, widths, and the first and last position of each
-// level are checked at each call. The other positions and the coordinates are checked once, and
-// again if the tensor gets other arrays; if trusted is true, they are never checked.
+// in the data begin with name. Each call checks the sizes, lengths and widths, and the first and
+// last position of each level. The other positions and the coordinates are checked once, and again
+// if the tensor gets other arrays. If trusted is true, they are not checked.
 func Check(t *tcs.Tensor, name string, trusted bool) error {
 	if t == nil {
 		return fault("%s: the tensor is nil", name)
@@ -221,9 +221,9 @@ func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 	return lev.Crd.Len, nil
 }
 
-// array returns an error unless array a has the length want and begins at index 0 (First). name and
-// noun say in the error what the array and its elements are called. expr is the expression whose
-// value is want, or "".
+// array returns an error if array a does not have length want, or does not begin at index 0
+// (First). In the error, name is the name of the array, and noun is the word for its elements, in
+// the plural. expr is the expression whose value is want, or "".
 func (w *words) array(name, noun string, a tcs.Array, want int64, expr string) error {
 	noun = strings.TrimSuffix(noun, "s")
 	switch {
@@ -304,8 +304,9 @@ func (w *words) element(t *tcs.Tensor, err error) error {
 		before, in, at(w.sorted, l))
 }
 
-// in returns a phrase for messages. The phrase names the segment of level l that contains position
-// q. The result is "" if l is 0, or if the level does not have named segments.
+// in returns a phrase for errors that names the segment of level l with position q. It returns ""
+// if l is 0, or if w has no name for the level's segments, or if the level has no array of
+// positions.
 func (w *words) in(lev *tcs.Level, l int, q int64) string {
 	if at(w.segment, l) == "" || l == 0 || !lev.Kind.HasPos() {
 		return ""

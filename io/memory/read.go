@@ -64,10 +64,10 @@ func integers[I Index](caller string, t *tcs.Tensor, level int,
 	return slice[I](caller, "its "+noun, t, a)
 }
 
-// slice returns the array a of tensor t as a slice over the same memory. In errors, caller is the
-// name of the calling function, and noun is the name of the array. It returns an error if the array
-// has elements but the tensor is closed, or its file must be decompressed first. If the array
-// has no elements, slice returns nil.
+// slice returns the array a of tensor t as a slice over the same memory. If the array has no
+// elements, slice returns nil. It returns an error if the array's elements do not have the size of
+// T, if the tensor is closed, or if its file must be decompressed first. In errors, caller is the
+// name of the calling function, and noun is the name of the array.
 func slice[T any](caller, noun string, t *tcs.Tensor, a tcs.Array) ([]T, error) {
 	var z T
 	size := unsafe.Sizeof(z)

@@ -86,9 +86,9 @@ func placeAs[T number](a *array, b *text.Block, reflect func(T, symmetry) T) (in
 	return n, nil
 }
 
-// valueAt returns the coordinates of value k of an array. An array lists its values with the first
-// mode fastest; a symmetric matrix lists the columns of its lower triangle, which has no diagonal
-// if the matrix is skew-symmetric.
+// valueAt returns the coordinates of value number k of an array file. The file lists its values
+// with the first mode fastest. If the matrix has a symmetry, the file lists only the columns of the
+// lower triangle, without the diagonal if the matrix is skew-symmetric.
 func (h *header) valueAt(k int64) []int64 {
 	at := make([]int64, len(h.dims))
 	if h.sym == general {

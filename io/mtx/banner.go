@@ -42,7 +42,8 @@ type header struct {
 
 const bannerWord = "%%MatrixMarket"
 
-// readHeader reads the file up to the line of sizes, and for a pattern up to the first entry.
+// readHeader reads the file up to the line of sizes. For a pattern it also reads the first entry,
+// to find out whether a value follows the coordinates.
 func readHeader(src *text.Source) (*header, error) {
 	r, err := src.Reader()
 	if err != nil {
@@ -123,13 +124,14 @@ func bannerWordOf(k int, word []byte) string {
 	return ""
 }
 
-// findBanner reports whether line, which has number no, is a banner, and reads it if it is.
+// findBanner reports whether line is a banner. If so, it also reads the banner. no is the number of
+// the line.
 //
-// A banner should be line 1. A comment may also be an irregular banner: with a single %, a
-// space inside, other characters between its words, or in a later line. If its last words are
-// the four words of a banner, it is read as a banner, and h.note is set. If it were ignored,
-// half of a symmetric matrix could be lost. Other comments that look like the start of a banner
-// are errors, because their meaning is unknown.
+// A banner should be line 1. A comment may also be an irregular banner: with a single %, a space
+// inside, other characters between its words, or in a later line. If its last words are the four
+// words of a banner, findBanner reads it as a banner, and sets h.note. If findBanner ignored it,
+// half of a symmetric matrix could be lost. Another comment that looks like the start of a banner
+// is an error, because its meaning is unknown.
 func (h *header) findBanner(file string, no int, line []byte) (bool, error) {
 	fs := text.Fields(line, 0)
 	if len(fs) == 0 || fs[0].Text[0] != '%' {

@@ -131,8 +131,8 @@ func (p *matrixPart) CheckCount(before int64, last bool) error {
 	return nil
 }
 
-// arrayPart is a part of an array file. Begin tells it the index of its first value, so it can
-// report excess values as it reads them.
+// arrayPart is a part of an array file. Begin gives the part the index of its first value, so that
+// the part can report excess values as it reads them.
 type arrayPart struct {
 	*array
 	last bool
@@ -141,8 +141,9 @@ type arrayPart struct {
 func (p *arrayPart) Ordinals() bool            { return true }
 func (p *arrayPart) SetDims([]int64, []string) {}
 
-// Seen returns 0 instead of the number of values in the part, because CheckCount does not need it.
-// A part of an array counts its values while it reads them, and reports too many values at once.
+// Seen returns 0, and not the number of values in the part, because CheckCount does not need this
+// number: a part of an array counts its values while it reads them, and reports too many values at
+// once.
 func (p *arrayPart) Seen() int64                              { return 0 }
 func (p *arrayPart) CheckCount(before int64, last bool) error { return nil }
 
