@@ -18,9 +18,9 @@ import (
 // later belongs to tensors. Arena counts the allocated bytes against the rank's limit. Several
 // goroutines may call its methods at the same time.
 //
-// Blocks of 256 KiB or more are mapped. They grow without copying, except into a block that Reuse
-// keeps. Blocks of 4 MiB or more are also aligned to huge pages, and Arena advises the system to
-// use huge pages for them.
+// Blocks of 256 KiB or more are mapped. A mapped block grows without copying its contents, unless
+// its contents move to a block that was kept for reuse (see Reuse). Blocks of 4 MiB or more are
+// also aligned to huge pages, and Arena advises the system to use huge pages for them.
 type Arena struct {
 	limit *tcs.Limit
 	c     *C.dst_arena
@@ -58,16 +58,16 @@ func NewArena(limit *tcs.Limit) *Arena {
 	return a
 }
 
-// unlimited is the arena of calls of leaves in C that name no arena.
+// unlimited returns the arena that a leaf in C uses if the Env of the call has no arena.
 var unlimited = sync.OnceValue(func() *Arena { return NewArena(nil) })
 
 // Limit returns the limit that the arena counts against.
 func (a *Arena) Limit() *tcs.Limit { return a.limit }
 
-// Alloc returns uninitialized memory of the given number of bytes, aligned to 64 bytes. what names
-// its purpose for the error, which is a *tcs.MemoryError or a *tcs.Error with exit code 5. The
-// caller owns the only reference. Alloc is for memory that is overwritten completely before it is
-// read.
+// Alloc returns memory of the given number of bytes, aligned to 64 bytes. The memory is not
+// initialized, so every byte must be written before it is read. what names the purpose of the
+// memory in an error. The error is a *tcs.MemoryError or a *tcs.Error with exit code 5. The caller
+// owns the only reference.
 func (a *Arena) Alloc(bytes int64, what string) (*tcs.Memory, error) {
 	var size C.int64_t
 	var bySystem C.int

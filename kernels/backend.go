@@ -12,7 +12,7 @@ import (
 	"distaff/kernels/lint"
 )
 
-// ErrNoCompiler is the error of a Backend that would have to run a C compiler and has none. Package
+// ErrNoCompiler is the error of a Backend that needs a C compiler for a leaf but has none. Package
 // builtin may still have a leaf for the statement.
 var ErrNoCompiler = cc.ErrNoCompiler
 
@@ -135,8 +135,8 @@ func (c *C) Name() string {
 	return "none: built-in leaves"
 }
 
-// Key returns the name of u's object in the compiler's cache. Without a compiler it returns the
-// start that all names of the object have.
+// Key returns the name of u's object in the compiler's cache. If there is no compiler, it returns
+// only the beginning of the name, which does not depend on the compiler.
 func (c *C) Key(u *codegen.Unit) string { return c.builder.Key(source(u)) }
 
 // Kind returns the kind of CPU.

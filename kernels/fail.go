@@ -49,8 +49,9 @@ func (e *BoundError) Error() string {
 
 func (e *BoundError) ExitCode() int { return 2 }
 
-// SpaceError reports that a schedule needs numbers for the points of fused variables, but the
-// product of the variables' sizes exceeds 2^62. It ends a run with code 2.
+// SpaceError reports that a schedule fuses variables and needs to count the points of the fused
+// loops, but there are more than 2^62 points. The number of points is the product of the variables'
+// sizes. It ends a run with code 2.
 type SpaceError struct {
 	What  string
 	Sizes []int64
@@ -143,8 +144,9 @@ func failure(rc int, c *C.dst_call, env *Env) error {
 	return Failure(ir.FailCode(rc), coord, *env)
 }
 
-// Failure returns the error of a leaf that failed at the given coordinates with a code other than
-// ir.FailMemory. If the code is ir.FailSpace, coord holds the sizes of the fused variables instead.
+// Failure returns the error for a leaf that failed. code must not be ir.FailMemory. coord has the
+// coordinates at which the leaf failed or, if code is ir.FailSpace, the sizes of the fused
+// variables.
 func Failure(code ir.FailCode, coord []int64, env Env) error {
 	switch code {
 	case ir.FailDivide:

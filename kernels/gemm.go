@@ -11,9 +11,9 @@ import (
 	"distaff/kernels/blas"
 )
 
-// BLASError reports that no BLAS library can be used. Leaves then compute matrix products with
-// their own loops. But if BadName is set, a leaf with matrix products fails, and the run ends with
-// exit code 1.
+// BLASError reports that no BLAS library can be used. If BadName is set, a leaf with matrix
+// products then fails, and the run ends with exit code 1. Otherwise leaves compute matrix products
+// with their own loops.
 type BLASError struct {
 	Why     string
 	BadName bool // DISTAFF_BLAS names a library that cannot be used
@@ -30,9 +30,9 @@ func (e *BLASError) Error() string {
 func (e *BLASError) ExitCode() int { return 1 }
 
 // BLAS returns the path of the library that computes matrix products for leaves, or "gonum" for
-// package blas, and the library's description of itself. If the path or the description is not
-// known, BLAS returns the library's kind for it. BLAS loads the library unless it is loaded
-// already. The error is a *BLASError.
+// package blas. It first loads the library if the library is not loaded yet. config is the
+// library's description of itself. If the path or the description is not known, BLAS returns the
+// kind of the library in its place, for example "OpenBLAS". The error is a *BLASError.
 func BLAS() (path, config string, err error) {
 	var about, why *C.char
 	var state C.int
@@ -47,9 +47,10 @@ func BLAS() (path, config string, err error) {
 	return C.GoString(found), config, nil
 }
 
-// checkBLAS loads the BLAS if f has matrix products. It is called before a leaf of f is loaded. If
-// memory is too limited for a BLAS, note receives a line about it, and the leaf uses its own loops.
-// Otherwise a library that the user named and that cannot be used is an error.
+// checkBLAS loads the BLAS if f has matrix products. It is called before a leaf of f is loaded. It
+// returns an error if the user named a library that cannot be used. If no library can be used for
+// another reason, the leaf uses its own loops, and checkBLAS returns nil. If that reason is a
+// memory limit, note receives a line about it.
 func checkBLAS(f *ir.Func, note func(string)) error {
 	has := false
 	ir.Walk(f.Body, func(s ir.Stmt) {
@@ -95,8 +96,9 @@ func gonumGemm[T blas.Scalar](g *C.dst_gemm, transA, transB bool, la, lb, lc C.i
 	blas.Gemm(transA, transB, *(*T)(g.alpha), a, b, 1, c)
 }
 
-// stored returns a matrix with leading dimension ld as package blas needs it, by rows. If trans is
-// set, the memory holds the matrix by columns, and stored returns the transposed matrix.
+// stored returns the matrix at p, which has leading dimension ld, for package blas. If trans is
+// set, the memory holds the matrix by columns. stored then returns the transposed matrix, because
+// package blas needs matrices by rows.
 func stored[T blas.Scalar](p unsafe.Pointer, rows, cols C.int64_t, ld C.int,
 	trans bool) blas.Matrix[T] {
 	if trans {

@@ -105,7 +105,7 @@ func (guard) Unwatch(ptr unsafe.Pointer) {
 	}
 }
 
-// Torn reports whether a page of the map at ptr was missing when it was read.
+// Torn reports whether a read of the mapped file at ptr reached a page that the file no longer has.
 func (guard) Torn(ptr unsafe.Pointer) bool {
 	guards.Lock()
 	defer guards.Unlock()

@@ -56,8 +56,8 @@ type Library struct {
 	hash   [sha256.Size]byte // the key in shared; of use only there
 }
 
-// Open loads an object. This machine's CPU must be able to run the object's code. Open checks only
-// architecture levels (cc.Runs).
+// Open loads an object. The caller must know that this machine's CPU can run the object's code,
+// because Open checks only architecture levels (cc.Runs).
 func Open(o *cc.Object) (*Library, error) {
 	// The bytes may come from another rank.
 	o, err := cc.Decode(o.Bytes)
@@ -228,8 +228,8 @@ func (l *Library) unload() error {
 // object gets the same number.
 var unclosed sync.Map
 
-// Load loads an object that a cc.Builder sealed with its length and hash, and returns one leaf of
-// it. The leaf keeps the object loaded.
+// Load loads an object that a cc.Builder made, and returns one leaf of it. The leaf keeps the
+// object loaded.
 func Load(o *cc.Object, name string) (Leaf, error) {
 	l, err := Open(o)
 	if err != nil {

@@ -22,7 +22,7 @@ func SourceKey(text string) string {
 func Register(key string, fn unsafe.Pointer) { builtins.Store(key, fn) }
 
 // BuiltIn returns the built-in leaf for exactly this source text, or nil if the program has none.
-// Package builtin registers them.
+// Package builtin registers the built-in leaves.
 func BuiltIn(text string) Leaf {
 	fn, ok := builtins.Load(SourceKey(text))
 	if !ok {

@@ -118,7 +118,9 @@ func slice[T any](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// convert converts n elements of raw to type d.typ(), into dst. It may swap bytes of raw.
+// convert converts the n elements in raw to the type d.typ() and stores them in dst. If the
+// elements are big-endian, it first reverses the bytes of each number in raw. It returns an error
+// for a bool that is neither 0 nor 1, and for an integer of 2^63 or more.
 func (d dtype) convert(dst, raw []byte, n int) error {
 	if d.kind == 'b' || d.size == 1 {
 		out := slice[int32](dst, n)

@@ -34,9 +34,9 @@ type dtype struct {
 	big  bool // big-endian
 }
 
-// becomes maps each kind letter of a number's dtype to NumPy's name of the kind and to the types
-// that elements are converted to. An element of fewer than size bytes is converted to the type in
-// the field narrow. Any other element is converted to the type in the field wide.
+// becomes maps the kind letter of a number type to its record. The field name is NumPy's name of
+// the kind. Elements of fewer than size bytes are converted to the type narrow, and all other
+// elements to the type wide.
 var becomes = map[byte]struct {
 	name         string
 	size         int
@@ -66,7 +66,8 @@ func (d dtype) name() string {
 	return kind + strconv.Itoa(8*d.size)
 }
 
-// parseDtype parses a type description: "<f8".
+// parseDtype parses NumPy's description of an element type, such as "<f8". It returns an error if
+// this package cannot read elements of the type.
 func parseDtype(s string) (dtype, error) {
 	d := dtype{}
 	rest := s
@@ -217,12 +218,14 @@ func parseHeader(s string) (*header, error) {
 	return h, h.measure()
 }
 
-// widest is the size in bytes of a value of the widest type. Shapes of numbers are checked with
-// this size, because an array of any type can be converted to the widest type.
+// widest is the size in bytes of a value of the largest type. The shape of an array is checked as
+// if its elements had at least this size, because the elements can be converted to the largest
+// type.
 var widest = tensor.Complex128.Size()
 
-// measure sets the number of elements, and returns an error if the shape is too large for a tensor.
-// If one size is 0, the array has no elements, and the product of the other sizes does not matter.
+// measure computes the number of elements and stores it in h.count. It returns an error if the
+// shape is too large for a tensor. If a size is 0, the array has no elements, so the other sizes do
+// not matter.
 func (h *header) measure() error {
 	if len(h.shape) > tcs.MaxOrder {
 		return fmt.Errorf("got an array of %d dimensions, want at most %d", len(h.shape),

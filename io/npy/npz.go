@@ -21,9 +21,9 @@ type archive struct {
 	names   []string
 }
 
-// OpenNpz opens the .npz file at path. The file must contain a sparse array that SciPy or
-// pydata/sparse saved, or a single array, which is read as a dense tensor. The stream has exact
-// sizes and owns the file.
+// OpenNpz opens the .npz file at path and returns a stream of its entries. The file must contain a
+// sparse array that SciPy or pydata/sparse saved, or exactly one dense array. The stream knows the
+// exact sizes of the modes. The stream owns the file.
 func OpenNpz(path string, opt coo.Options) (coo.Stream, error) {
 	return text.Open(path, opt, newNpz)
 }
@@ -76,9 +76,9 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	return d, nil
 }
 
-// checkZip returns an error if src is a pipe or a compressed file that does not start like a zip
-// archive. Such a file is otherwise first copied to a temporary file, which is not worthwhile for a
-// wrong file.
+// checkZip returns an error if src is not a zip archive, as far as its first two bytes tell. It
+// checks only a pipe or a compressed file. Without this check, such a file would be read and stored
+// completely before the error is found.
 func checkZip(src *text.Source) error {
 	if f, _ := src.Plain(); f != nil {
 		return nil

@@ -46,10 +46,11 @@ func LeastNpz(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) fl
 	return (float64(outer)+1)*width + float64(nnz)*(width+float64(typ.Size()))
 }
 
-// WriteNpz writes the entries of in, which must be in the order of NpzModes. A matrix is
-// written as SciPy's CSR, or as CSC if opt.ColumnMajor is set; a tensor of another order as
-// SciPy's n-dimensional COO. The members are written one after another. So in is read three
-// times for a matrix, otherwise once for each mode and once for the values.
+// WriteNpz writes the entries from in as an .npz file. The entries must be in the order of
+// NpzModes. A matrix becomes SciPy's CSR, or CSC if opt.ColumnMajor is set. A tensor of another
+// order becomes SciPy's n-dimensional COO. The members of the archive are written one after
+// another, so WriteNpz reads the entries several times: three times for a matrix, otherwise once
+// for each mode and once for the values.
 func WriteNpz(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
 	if LeastNpz(in.Type(), dims, in.NNZ(), opt) > tensor.MaxCount {

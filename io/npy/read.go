@@ -49,9 +49,10 @@ type shape struct {
 	typ  tensor.Type
 }
 
-// Open reads path, an .npy file, as a stream of entries in the file's order, with exact sizes. It
-// leaves out elements whose bits are all zero, except in an array without modes. If opt asks for
-// one mode, an array of one column or row is read as a vector. The stream owns the file.
+// Open opens the .npy file at path and returns a stream of its entries in the order of the file.
+// The stream leaves out elements whose bits are all zero, unless the array has no modes. If opt
+// asks for one mode, a matrix of one column or one row is read as a vector. The stream knows the
+// exact sizes of the modes, and it owns the file.
 func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
 // New returns a stream of the entries of src. The stream owns src.
@@ -96,9 +97,10 @@ func fault(what string, err error) error {
 	return text.Dataf(what, 0, 0, "%s", err.Error())
 }
 
-// fit returns the shape and type of the tensor that is read from an array, according to opt. The
-// array has the sizes dims and the element type elem, and errors and notes call it arrayName. fit
-// passes a note to opt.Note if tensors do not have the element type and opt.Type is not set.
+// fit returns the shape and type of the tensor that an array is read as. dims are the sizes of the
+// array, and elem is the type of its elements. If opt asks for a type, an order or sizes that the
+// array cannot have, fit returns an error. arrayName names the array in errors and notes. If
+// opt.Type is not set and no tensor type equals elem, fit passes a note to opt.Note.
 func fit(arrayName string, dims []int64, elem dtype, opt coo.Options) (shape, error) {
 	typ := elem.typ()
 	s := shape{dims: dims, typ: typ}
@@ -217,9 +219,9 @@ func (a *array) next(b *coo.Batch) (int, error) {
 	return n, nil
 }
 
-// lossy returns the error for an element whose value the requested type cannot represent. k is the
-// element's index in the batch, and err is the reason. If k is negative, the error names the
-// batch's first element. Only the length of start is used, which is the number of modes.
+// lossy returns the error for an element whose value cannot be stored as the requested type. err is
+// the reason. k is the index of the element in the batch. If k is negative, the error names the
+// first element of the batch. The array has len(start) modes.
 func (a *array) lossy(start []int64, k int, err error) error {
 	var at []string
 	for m := range start {
@@ -233,7 +235,8 @@ func (a *array) lossy(start []int64, k int, err error) error {
 	return text.Commandf(a.what, 0, 0, "element [%s]: %s", strings.Join(at, ","), msg)
 }
 
-// place computes the coordinates of the next n elements.
+// place stores the coordinates of the next n elements in a.own.Coords, and advances a.at by n
+// elements.
 func (a *array) place(n int) {
 	order := len(a.h.shape)
 	if order == 0 {

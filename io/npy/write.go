@@ -29,8 +29,8 @@ func descr(t tensor.Type) string {
 	panic("BUG: npy: an array of no type")
 }
 
-// appendHeader returns a header of version 1. It is padded so that the elements start at a
-// multiple of 64 bytes.
+// appendHeader returns a header of version 1. descr describes the element type, and dims are the
+// sizes. The header is padded so that the elements start at a multiple of 64 bytes.
 func appendHeader(descr string, dims []int64) []byte {
 	var shape strings.Builder
 	for m, d := range dims {

@@ -23,7 +23,8 @@ type Use struct {
 	Tensor bool
 }
 
-// Clash is the error of two uses that have the same file and conflict (exit code 2).
+// Clash is the error that two uses of the same file conflict (exit code 2). Use writes the file.
+// Other reads or writes the file.
 type Clash struct{ Use, Other Use }
 
 func (e *Clash) Error() string {
@@ -65,13 +66,12 @@ func Apart(uses ...Use) error {
 	return nil
 }
 
-// clashes reports whether two uses of the same file conflict: u and second.
+// clashes reports whether u and second, two uses of the same file, conflict.
 //
 //   - Two reads do not conflict.
-//   - A read and a write conflict, unless a tensor replaces a tensor of the same file format. A
-//     write to a descriptor does not replace a tensor.
-//   - Two writes conflict, unless both write to an open descriptor, one a tensor and the other a
-//     text.
+//   - A read and a write conflict, unless both files contain a tensor, both paths have the same
+//     extension, and the write does not go to a descriptor.
+//   - Two writes conflict, unless both go to a descriptor and exactly one writes a tensor.
 func (u Use) clashes(second Use) bool {
 	if u.Writes == second.Writes {
 		// A descriptor may receive a tensor and then the text about the job.
@@ -97,9 +97,12 @@ func clash(u, second Use) *Clash {
 
 func ending(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
-// identity identifies a file. If name is "", the device and inode are the file's own. If the device
-// is 0 and name is "a descriptor", the inode is the number of a descriptor. Otherwise the device
-// and inode are its folder's.
+// identity identifies a file in one of three ways.
+//
+//   - If name is "", device and inode are the numbers of the file itself.
+//   - If device is 0 and name is "a descriptor", inode is the number of a descriptor.
+//   - Otherwise name is the name of the file in its folder, and device and inode are the numbers of
+//     the folder.
 type identity struct {
 	device, inode uint64
 	name          string
@@ -120,9 +123,9 @@ func (u Use) descriptor() int {
 	return -1
 }
 
-// identities returns the identities of u's file. If two uses have an identity in common, they use
-// the same file. A descriptor that is written has an identity. Other devices have none, and neither
-// has a pipe that is read.
+// identities returns the identities of the file that u uses. If two uses have an identity in
+// common, they use the same file. If u writes to a descriptor, the number of the descriptor is an
+// identity. A device has no other identity. A pipe has another identity only if u writes to it.
 func (u Use) identities() (list []identity) {
 	var st unix.Stat_t
 	fd := u.descriptor()

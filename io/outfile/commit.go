@@ -16,8 +16,8 @@ import (
 // same file as before.
 func (o *File) Commit() error { return CommitAll(o) }
 
-// FlushAll flushes the data of several outputs to disk. After that, CommitAll needs more room on
-// the disk only if it must copy a file (see copyOut).
+// FlushAll flushes the data of several outputs to disk. A later CommitAll then needs more room on
+// the disk only for a file that it must copy (see copyOut).
 func FlushAll(files ...*File) error {
 	for _, o := range files {
 		if o.done || o.target == "" {
@@ -30,12 +30,14 @@ func FlushAll(files ...*File) error {
 	return nil
 }
 
-// CommitAll commits several outputs. It flushes all of them to disk, and then names one after
-// another. Outputs without a name (see Streams) are only closed. If any step fails, all are
-// aborted, and CommitAll tries to give the old files their names back. For this purpose, the old
-// files keep hidden names in their folders (.NAME.xxxxxxxx.old) until all outputs are named. Only
-// the old file of the last output has no hidden name. If the process is killed between two names,
-// some outputs are new, others are old, and hidden names may be left.
+// CommitAll commits several outputs. It flushes them to disk, and then gives them their final names
+// one after another. Outputs without a name (see Streams) are only closed. If any step fails,
+// CommitAll aborts all outputs and tries to restore the files that had the names before.
+//
+// To make this possible, each of these files keeps a hidden name in its folder (.NAME.xxxxxxxx.old)
+// until all outputs have their names. The output that is named last does not need this. If the
+// process is killed meanwhile, some names may refer to new files and others to old files, and
+// hidden names may be left.
 func CommitAll(files ...*File) (err error) {
 	defer func() {
 		if err != nil {
@@ -61,8 +63,8 @@ func CommitAll(files ...*File) (err error) {
 	return nameAll(files)
 }
 
-// nameAll gives flushed files their names. A concurrent Stop takes effect either before all of this
-// or after it.
+// nameAll gives flushed files their final names. It holds the mutex pending for the whole time, so
+// a concurrent Stop takes effect either before the first name is given or after the last one.
 func nameAll(files []*File) (err error) {
 	pending.Lock()
 	defer pending.Unlock()
@@ -135,9 +137,9 @@ func (r *replaced) keep() error {
 	return err
 }
 
-// unkeep removes the second name that keep gave to the earlier file, or gives the file its own name
-// back. It is called if the output could not get its final name because of err. It returns err, and
-// also the error of restoring the name if there is one.
+// unkeep undoes keep. It is called if the output could not get its final name; err is the reason.
+// If keep gave the earlier file a second name, unkeep removes this name. If keep renamed the
+// earlier file, unkeep renames it back. unkeep returns err, and adds to it if renaming fails.
 func (r *replaced) unkeep(err error) error {
 	switch {
 	case r.old == "":
@@ -164,8 +166,8 @@ func (r *replaced) undo(err error) error {
 	return err
 }
 
-// flush flushes the data to disk. After it, the file needs more room on the disk only if it must be
-// copied (see copyOut).
+// flush flushes the data to disk. Afterwards the file needs more room on the disk only if it must
+// be copied (see copyOut).
 func (o *File) flush() error {
 	if o.mode != 0 {
 		if err := o.f.Chmod(o.mode); err != nil {
@@ -197,9 +199,10 @@ func (o *File) name() error {
 	return nil
 }
 
-// link gives an unnamed file a name. If the target does not exist, this is the target's name, and
-// placed is true. Otherwise it is a temporary name, because a link can't replace a file. If there
-// is no /proc or the file system can't link unnamed files, link calls copyOut, and placed is false.
+// link gives an unnamed file a name. If the target does not exist, link gives the file the target's
+// name, and placed is true. Otherwise it gives the file a temporary name, because a link cannot
+// replace a file, and placed is false. If there is no /proc, or if the file system cannot link
+// unnamed files, link calls copyOut, which copies the file to a temporary name.
 func (o *File) link() (placed bool, err error) {
 	proc := fmt.Sprintf("/proc/self/fd/%d", o.f.Fd())
 	err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, o.target, unix.AT_SYMLINK_FOLLOW)

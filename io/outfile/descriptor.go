@@ -23,10 +23,11 @@ func Descriptor(path string) bool {
 	return ok
 }
 
-// descriptor returns the number of the descriptor that path names: /dev/stdout, /dev/stderr,
-// /dev/fd/N, the same in /proc (/proc/self/fd/N), or a symbolic link to one of these names. It does
-// not check whether the descriptor is open. Output must go to the descriptor itself, which has a
-// position in its file: if the file were opened again, output would start at its beginning.
+// descriptor returns the number of the file descriptor that path names. It accepts paths such as
+// /dev/stdout, /dev/fd/N and /proc/self/fd/N, and symbolic links to them. ok is false for any other
+// path. descriptor does not check whether the descriptor is open. Output to such a path must be
+// written to the descriptor itself. If the path were opened again, output would begin at the start
+// of the file instead of the current position of the descriptor.
 func descriptor(path string) (fd int, ok bool) {
 	for range 40 { // Linux follows at most 40 links
 		path = filepath.Clean(path)

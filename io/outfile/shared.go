@@ -11,10 +11,10 @@ import (
 )
 
 // Handle tells another process how to open an output that does not have its final name yet. A
-// process on the same machine opens the creator's file descriptor Fd through /proc. If that fails,
-// or on another machine, it opens the temporary name, if the file has one. Until data overwrites
-// it, the file begins with Token, so that the other process can verify that it opened the right
-// file.
+// process on the same machine opens the descriptor Fd of process Pid through /proc. If that fails,
+// or on another machine, the process opens the temporary name, if the file has one. The file begins
+// with Token until data overwrites the token. The other process reads the token to verify that it
+// opened the right file.
 type Handle struct {
 	Path    string // as given by the caller, for messages
 	Machine string // identifies the running kernel, for which Pid and Fd are valid
@@ -75,7 +75,7 @@ func machine() string {
 	return strings.TrimSpace(string(b))
 }
 
-// Writer is the access of one process to a shared output.
+// Writer lets one process write to an output that several processes write together.
 type Writer struct {
 	f    *os.File
 	path string
@@ -140,7 +140,8 @@ func (p *Writer) Flush() error {
 	return p.errorf(p.f.Sync())
 }
 
-// Close closes the file, unless it is the creator's own.
+// Close closes the file. It does nothing if p is from File.Writer, because the File closes its file
+// itself.
 func (p *Writer) Close() error {
 	if p.own {
 		return nil

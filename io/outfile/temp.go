@@ -16,8 +16,8 @@ type TempError struct {
 	err error
 }
 
-// InTemp returns a *TempError for err, which occurred with temporary files in dir. It returns
-// nil if err is nil. As for TempFile, dir "" means os.TempDir.
+// InTemp returns a *TempError for err, the error of an operation on temporary files in the folder
+// dir. It returns nil if err is nil. If dir is "", the folder is os.TempDir.
 func InTemp(dir string, err error) error {
 	if err == nil {
 		return nil

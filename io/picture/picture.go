@@ -255,7 +255,7 @@ var viridis = [...][3]float64{
 	{0x28, 0xae, 0x80}, {0x5e, 0xc9, 0x62}, {0xad, 0xdc, 0x30}, {0xfd, 0xe7, 0x25},
 }
 
-// Viridis returns the color at a place of a scale from dark (at = 0) to bright (at = 1).
+// Viridis returns the color for the number at on a scale from 0 (dark) to 1 (bright).
 func Viridis(at float64) color.RGBA {
 	t := at * float64(len(viridis)-1)
 	k := min(int(t), len(viridis)-2)

@@ -12,10 +12,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// Open is the function of a reader that opens a file.
+// Open is the type of the function that opens a file in a reader's format and returns a stream of
+// its entries.
 type Open func(path string, opt coo.Options) (coo.Stream, error)
 
-// Real is a file of real data, and what its reader must return.
+// Real describes a file of real data: its name, and what a reader of the file must return.
 type Real struct {
 	name  string
 	dims  []int64

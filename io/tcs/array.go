@@ -36,7 +36,7 @@ func (a Array) Int(i int64) int64 {
 	return *(*int64)(unsafe.Add(a.Ptr, i*8))
 }
 
-// At returns the element at position p of the whole tensor.
+// At returns the element whose position in the whole tensor is p.
 func (a Array) At(p int64) int64 { return a.Int(p - a.First) }
 
 // SetInt stores v as element i, counted from Ptr.

@@ -54,7 +54,8 @@ func (c *checker) arrays() error {
 	return nil
 }
 
-// chained reports whether level l is a singleton in a chain of singletons below an s or u level.
+// chained reports whether level l is one of the singletons that directly follow a level of kind s
+// or u.
 func (c *checker) chained(l int) bool {
 	k := l
 	for k >= 0 && c.levels[k].Kind.IsSingle() {
@@ -116,9 +117,9 @@ func drop[T int32 | int64](s []T) int64 {
 	return -1
 }
 
-// chain checks the coordinates of level l and of the singletons that follow it: their range, and
-// their order within each segment of level l. If level l is a singleton (outermost or below dense
-// levels), the coordinates have no order.
+// chain checks the coordinates of level l and of the singletons that directly follow it. Each
+// coordinate must be in range. If level l has segments, its coordinates must also be in order
+// within each segment.
 func (c *checker) chain(l int) error {
 	end := c.chainEnd(l)
 	for k := l; k < end; k++ {
@@ -167,9 +168,9 @@ func (c *checker) chainEnd(l int) int {
 	return l
 }
 
-// unsorted returns the first position in segments [from, to) whose coordinate is not greater than
-// the coordinate before it in the segment, or -1 if there is none. With repeats, equal coordinates
-// are allowed.
+// unsorted returns the first position in segments [from, to) whose coordinate is out of order, or
+// -1 if there is none. Each coordinate must be greater than the coordinate before it in the
+// segment. If repeats is true, it may also be equal.
 func unsorted[T int32 | int64](crd []T, lev *Level, from, to int64, repeats bool) int64 {
 	var slack T
 	if repeats {
@@ -193,8 +194,8 @@ func unsorted[T int32 | int64](crd []T, lev *Level, from, to int64, repeats bool
 	return -1
 }
 
-// grows reports whether position q-1 may come directly before position q in a segment of level
-// l, according to their coordinates in levels [l, end).
+// grows reports whether positions q-1 and q may be neighbors in a segment of level l: whether their
+// coordinates in levels l to end-1 are in order.
 func (c *checker) grows(l, end int, q int64) bool {
 	for k := l; k < end; k++ {
 		crd := &c.levels[k].Crd
@@ -226,16 +227,17 @@ func (c *checker) orderErr(l int, q int64) error {
 		map[bool]string{true: " and differ"}[c.levels[l].Kind.IsUnique()])
 }
 
-// placeErr returns the error for faulty data in one element of an array.
+// placeErr returns the error for a fault in element index of an array. level and kind select the
+// array.
 func (c *checker) placeErr(level int, kind ArrayKind, index int64, format string,
 	args ...any) error {
 	return &Error{Exit: exitData, File: c.t.File(), Msg: fmt.Sprintf(format, args...),
 		Place: &Place{level, kind, index}}
 }
 
-// inRange checks that each coordinate of level l is in the box, or is -1 if padding is possible.
-// The arrays of a view may have coordinates outside its box, so for a view the sizes of the modes
-// replace the box.
+// inRange checks that each coordinate of level l is in the tensor's box. The coordinate -1 is also
+// allowed if level l can have padding (see mayPad). The arrays of a view may have coordinates
+// outside its box, so in a view a coordinate need only be in the range of the whole mode.
 func (c *checker) inRange(l int) error {
 	lev := &c.levels[l]
 	r := c.t.Header.Range(lev.Mode)
@@ -267,9 +269,9 @@ func (c *checker) inRange(l int) error {
 	})
 }
 
-// mayPad reports whether some position of level l can have the coordinate -1. That is possible only
-// in a p level, or in a singleton below a p level. If the level is not a p level, each position
-// with this coordinate is checked later, by the checker's pads method.
+// mayPad reports whether positions of level l can have the coordinate -1. A p level can have it,
+// and a singleton below a p level can have it. If level l is not a p level, the method pads checks
+// later that each position with the coordinate -1 is below padding.
 func (c *checker) mayPad(l int) bool {
 	kind := c.levels[l].Kind
 	return kind.IsPadded() || kind.IsSingle() && c.mayHoldPads(l-1)

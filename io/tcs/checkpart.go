@@ -25,10 +25,10 @@ func (t *Tensor) Lengths() []int64 {
 	return n
 }
 
-// CheckPart makes the checks of Validate for a part of a tensor whose elements are in memory or are
-// read on demand. It also checks that the part continues the part before it. If all parts pass,
-// Validate of the whole tensor would pass. The part has the elements from lo[i] to hi[i]-1 of each
-// array i. CheckPart also reads elements next to the part.
+// CheckPart makes the checks of Validate for one part of a tensor. The part has the elements lo[i]
+// to hi[i]-1 of each array i. The arrays must be in memory or be read on demand. CheckPart also
+// checks that the part continues the part before it, so it reads some elements next to the part. If
+// CheckPart passes for all parts of a tensor, Validate would pass for the tensor.
 func (t *Tensor) CheckPart(lo, hi []int64) error {
 	return t.Guarded(func() error { return newChecker(t).part(lo, hi) })
 }
@@ -88,7 +88,7 @@ func (c *checker) part(lo, hi []int64) error {
 }
 
 // ends checks that the pos array of level l begins with 0 and ends with the number of coordinates
-// in the level. It does not check an element that is outside of the part v.
+// in the level. It checks only the elements that are in the part v.
 func (c *checker) ends(l int, v *Tensor) error {
 	pos, crd := &v.Levels[l].Pos, c.levels[l].Crd.Len
 	n := c.levels[l].Pos.Len

@@ -50,12 +50,12 @@ func (t *Tensor) Cursor() *Cursor {
 	return c
 }
 
-// intervals computes which positions of each level can be read in a view. It stores the interval
-// for level l in lo[l] and hi[l], as [lo[l], hi[l]). If the level has a crd array, the view's crd
-// array contains these positions. If the level below is compressed, its pos array has the bounds of
-// their children, which may be no children. If the level below is dense or a singleton, each
-// position has a child in the interval of that level. A dense level of size 0 does not limit the
-// level above it. Each position of the last level has its value in the view.
+// intervals computes which positions of each level can be read in a view. It stores the interval of
+// level l as [lo[l], hi[l]). In the last level, a position must have its value in the view. Above a
+// compressed level, a position must have the bounds of its segment in the view. Above a dense level
+// or a singleton, a position must have a child in the interval of that level. A dense level of size
+// 0 sets no limit. If a level has a crd array, its positions must also be in the view's part of
+// this array.
 func (t *Tensor) intervals(lo, hi []int64) {
 	l, h := t.Vals.First, t.Vals.First+t.Vals.Len
 	for i := len(t.Levels) - 1; i >= 0; i-- {
@@ -77,8 +77,9 @@ func (t *Tensor) intervals(lo, hi []int64) {
 	}
 }
 
-// open returns the interval of the children at level l of position p, which is a position of the
-// level above. If level l is dense, it also sets c.base[l].
+// open returns the interval [a, b) of the positions of level l that are children of position p of
+// the level above. It leaves out positions that the view does not have. If level l is dense, open
+// also sets c.base[l].
 func (c *Cursor) open(l int, p int64) (a, b int64) {
 	lev := &c.t.Levels[l]
 	switch lev.Form() {
@@ -195,8 +196,8 @@ func (c *Cursor) Next(coords [][]int64, index []int64) int {
 	return n
 }
 
-// emit stores the entries at positions [a, a+len(index)) of the run level. It stores the first one
-// as element n of each column.
+// emit copies the next len(index) entries of the current run to coords and index. The first entry
+// becomes element n of each column of coords.
 func (c *Cursor) emit(coords [][]int64, index []int64, n int) {
 	k := len(index)
 	for l := range c.t.Levels {
@@ -223,8 +224,8 @@ func (c *Cursor) emit(coords [][]int64, index []int64, n int) {
 	}
 }
 
-// compact looks at the k entries that start at element n of each column, and removes padding and
-// entries outside the box. It returns how many entries stay.
+// compact removes padding and entries outside the box from coords and index. It looks at the k
+// entries that start at element n. It returns how many of them are left.
 func (c *Cursor) compact(coords [][]int64, index []int64, n, k int) int {
 	w := n
 next:

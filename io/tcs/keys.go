@@ -38,9 +38,9 @@ func (t *Tensor) Key(l int, p int64) ([]int64, error) {
 	return key, t.demandErr()
 }
 
-// Find returns the first position of level len(key)-1 that does not come before the key in storage
-// order. It considers only positions that t has. If all of them come before the key, it returns the
-// end of their interval.
+// Find returns the first position of level len(key)-1 whose coordinates are equal to the key or
+// follow the key in storage order. It considers only the positions in the level's Interval. If
+// there is no such position, Find returns the end of the interval.
 func (t *Tensor) Find(key []int64) (int64, error) {
 	lo, hi := int64(0), int64(1)
 	for l, x := range key {
@@ -60,10 +60,10 @@ func (t *Tensor) Find(key []int64) (int64, error) {
 
 func (b *Block) keyed() bool { return b.From != nil || b.To != nil }
 
-// keySpans returns an interval of positions for each level: the positions with entries between the
-// keys b.From and b.To. The result has an element for each level that the keys give a coordinate
-// of. If the last of these levels is dense, the result also has elements for deeper levels, up to
-// the first level that is not dense.
+// keySpans returns, for the outer levels, the intervals of positions that have entries between the
+// keys b.From and b.To. Element l of the result is the interval of level l. The result has an
+// element for each coordinate of a key. If the last of these levels is dense, the result also has
+// elements for the levels below it, up to and including the first level that is not dense.
 func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 	n := max(len(b.From), len(b.To))
 	if n > len(t.Levels) || b.From != nil && b.To != nil && len(b.From) != len(b.To) {
@@ -99,9 +99,9 @@ func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 	return spans, t.demandErr()
 }
 
-// showSpan returns the positions of level l that are both in [lo, hi) and in span, and restricts
-// the view's crd array of this level to them. If the level is dense, it returns [lo, hi) unchanged,
-// because the levels below leave out the entries outside span.
+// showSpan returns the part of [lo, hi) that is also in the interval span, and restricts the crd
+// array of level l to this part. If level l is dense, it returns [lo, hi) unchanged. The levels
+// below then leave out the entries outside span.
 func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 	lev := &v.Levels[l]
 	if lev.Form() == tensor.Full {
@@ -111,15 +111,14 @@ func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 	return lev.showCrd(lo, max(lo, min(hi, span[1])))
 }
 
-// KeysViewable reports whether a Block with keys of n coordinates has a View that can be read like
-// any other block. It returns false if level 0 is a singleton.
+// KeysViewable reports whether a View with keys of n coordinates can be read like any other view.
+// If it returns false, View cuts level n-1 to the positions between the keys, as with Block.Cut,
+// and the result can only be read with a Cursor.
 //
-// The dense levels of such a view also have positions outside the interval between the keys. If a
-// compressed level follows, these positions do no harm, because their segments are empty. If n is
-// 1, they do no harm either, because the box of the block can describe the keys. But if n > 1 and
-// the values or a singleton level follow directly on a dense level, each of these positions has an
-// entry, which does not belong to the block. KeysViewable then returns false. View then cuts the
-// positions of the keys' last level, as with Cut, and its result can only be read with a Cursor.
+// KeysViewable returns false if level 0 is a singleton. Otherwise it returns true if n is 1. For n
+// > 1 it looks at the first n levels and, if level n-1 is dense, at the dense levels directly below
+// it. It returns false if such a level is dense and has a singleton or the values directly below
+// it. The view would have entries at positions of this level that are not between the keys.
 func (t *Tensor) KeysViewable(n int) bool {
 	if form := t.Levels[0].Form(); form == tensor.Single || n == 1 {
 		return form != tensor.Single // the box describes the keys of a single dense level

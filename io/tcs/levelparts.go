@@ -2,12 +2,11 @@ package tcs
 
 import "distaff/io/tensor"
 
-// A partitioner has the functions that cut the levels of one form into parts (SpDISTAL, table I).
-// There is one partitioner for each form of level. Its functions map a range of parents,
-// coordinates or positions to positions of the level, and positions back to parents. All positions
-// are numbers in the whole tensor, even in a view. If a level has arrays, the intervals leave out
-// positions that the arrays of a view do not have. For a file that was not validated, the results
-// can be wrong, but no function accesses memory outside of an array.
+// A partitioner has the functions that cut the levels of one Form into parts (SpDISTAL, table I).
+// The functions map parents, coordinates or positions to positions of the level, and positions back
+// to parents. All positions are numbers in the whole tensor, even in a view. If a level has arrays,
+// the results leave out positions that the arrays of a view do not have. For a file that was not
+// validated, the results can be wrong, but no function accesses memory outside of an array.
 type partitioner interface {
 	// fromParent cuts the arrays of level l to the positions whose parents are in [lo, hi) and
 	// whose coordinates can be in the box. It returns the interval of these positions.

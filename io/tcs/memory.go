@@ -46,8 +46,8 @@ func (e *MemoryError) Error() string {
 // ExitCode returns 5.
 func (e *MemoryError) ExitCode() int { return exitMemory }
 
-// Reserve counts n bytes as used, or returns a *MemoryError if that would exceed the limit. what
-// names their purpose in the error.
+// Reserve counts n bytes as used. If that would exceed the limit, it returns a *MemoryError and
+// counts nothing. what names the purpose of the bytes in the error.
 func (l *Limit) Reserve(n int64, what string) error {
 	if l == nil {
 		return nil
@@ -150,9 +150,10 @@ const hugePage = 2 << 20
 // minHuge is the smallest size in bytes for which Alloc asks for huge pages.
 const minHuge = 4 << 20
 
-// Alloc returns zeroed memory of that many bytes, or of 1 byte if bytes is 0, counted by l. It is
-// aligned to a page. Large blocks are aligned to 2 MiB and ask for huge pages. what names the
-// memory in an error. The caller owns the only reference.
+// Alloc allocates zeroed memory outside the Go heap. bytes is its size; 0 is taken as 1. The limit
+// l counts the memory. The memory is aligned to a page. If it has minHuge bytes or more, it is
+// aligned to a huge page, and the system is advised to use huge pages. what names the purpose of
+// the memory in an error. The caller owns the only reference.
 func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 	if bytes < 0 {
 		panic("BUG: tcs: allocation of a negative size")
@@ -187,8 +188,8 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 }
 
 // RefusedBySystem returns the error (exit code 5) for an allocation that the operating system
-// refused. what says what the memory is for, and bytes is its size. used is the number of bytes in
-// use, or 0 if it is not known. err is the system's error, or nil.
+// refused. what names the purpose of the memory, and bytes is its size. used is the number of bytes
+// in use, or 0 if it is not known. err is the system's error, or nil.
 func RefusedBySystem(what string, bytes, used int64, err error) error {
 	msg := fmt.Sprintf("%s needs %s, but the system has no more memory",
 		what, tensor.Bytes(bytes))
@@ -198,8 +199,8 @@ func RefusedBySystem(what string, bytes, used int64, err error) error {
 	return &Error{Exit: exitMemory, Msg: msg, Err: err}
 }
 
-// pages sets the number of references to the mapped pages of m to one, and returns m. The pages are
-// unmapped when the last reference is released.
+// pages completes a Memory of mapped pages and returns it. The Memory has one reference. The pages
+// are unmapped when the last reference is released.
 func pages(m *Memory) *Memory {
 	m.refs.Store(1)
 	m.free = func() error {
@@ -271,9 +272,9 @@ func (m *Memory) Array(off, n int64, width uint8) Array {
 // Slice returns the memory as a byte slice.
 func (m *Memory) Slice() []byte { return unsafe.Slice((*byte)(m.Ptr), m.Bytes) }
 
-// Uncount stops counting the memory against its limit, but does not free it. It is called if the
-// memory is counted in another way from then on, and before the memory is freed. It returns the
-// number of bytes, which is 0 for a second call.
+// Uncount stops counting the memory against its limit, but does not free the memory. A caller uses
+// it if it counts the memory in another way. Uncount returns the number of bytes that were counted.
+// A second call returns 0.
 func (m *Memory) Uncount() int64 {
 	n := m.counted
 	m.counted = 0

@@ -42,9 +42,9 @@ func (c *checker) padded(l int, q int64) bool {
 	return false
 }
 
-// pads checks that only p levels have padding, and that nothing is stored below padding. The
-// function shown returns the interval of elements of an array that pads must check. For a pos array
-// this is an interval of parents.
+// pads checks that only p levels have padding, and that nothing is stored below padding. For each
+// array, it calls shown to get the interval of the elements to check. For a pos array, the interval
+// contains parents instead of elements.
 func (c *checker) pads(shown func(level int, kind ArrayKind) (from, to int64)) error {
 	for l := range c.levels {
 		lev := &c.levels[l]
@@ -97,10 +97,10 @@ func (c *checker) pads(shown func(level int, kind ArrayKind) (from, to int64)) e
 	})
 }
 
-// eachAbove calls the function check for each position in [from, to) of level l, in parallel. check
-// may read the coordinates of the position and of its parents, but only in the levels below the
-// nearest compressed level. If the file is decompressed on demand, eachAbove decompresses these
-// coordinates first.
+// eachAbove calls check for each position in [from, to) of level l, from several goroutines. check
+// may read the coordinate of the position in level l and the coordinates of its parents in the
+// levels above, but not in the nearest compressed level or above it. If the tensor is read on
+// demand, eachAbove first reads these coordinates.
 func (c *checker) eachAbove(l int, from, to int64, check func(q int64) error) error {
 	if from >= to {
 		return nil

@@ -116,9 +116,9 @@ func (s *Shape) Layout() (*Layout, error) {
 // errSpace is the error of Shape.layout if the arrays would exceed 2^62 bytes.
 var errSpace = errors.New("more than 2^62 bytes")
 
-// smaller returns a phrase for a message that advises to compress the dense levels. It returns ""
-// if no level is dense, or if the number of entries is not known. It also returns "" if the tensor
-// with compressed levels would still take more than room bytes.
+// smaller returns a phrase for an error message: the tensor's format with compressed levels instead
+// of dense levels, and the tensor's size in this format. It returns "" if no level is dense, if the
+// number of entries is not known, or if that size exceeds room bytes.
 func (s *Shape) smaller(room int64) string {
 	if s.Entries == 0 || !slices.Contains(s.Format.Levels, tensor.Dense) {
 		return ""
@@ -198,8 +198,8 @@ func (s *Shape) width(n int64) uint8 {
 	return 8
 }
 
-// New allocates a tensor of that shape with zeroed arrays in one allocation, counted by limit.
-// name, if not empty, names the tensor in an error. The slices of the header are copied.
+// New allocates a tensor of shape s. Its arrays are zero and in one allocation, which is counted by
+// limit. name names the tensor in an error; it may be "". The slices of the header are copied.
 func New(s *Shape, limit *Limit, name string) (*Tensor, error) {
 	t, err := NewIn(s, name, func(bytes int64, what string) (*Memory, error) {
 		return Alloc(limit, bytes, what)
@@ -215,8 +215,7 @@ func New(s *Shape, limit *Limit, name string) (*Tensor, error) {
 	return t, nil
 }
 
-// NewIn is like New, with memory from alloc. It does not clear the arrays, so they are zero only if
-// that memory is.
+// NewIn is like New, but gets the memory of the arrays from alloc. It does not clear the memory.
 func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory, error)) (*Tensor,
 	error) {
 	lay, err := s.Layout()
@@ -265,8 +264,8 @@ func (s *Shape) Bare() *Tensor {
 	return t
 }
 
-// Shape returns the tensor's shape. If the tensor is a view, whose arrays are parts of a larger
-// shape, the second result is false.
+// Shape returns the tensor's shape. The second result is false if the arrays may be parts of larger
+// arrays, as in a view.
 func (t *Tensor) Shape() (*Shape, bool) {
 	s := &Shape{Header: t.Header.Clone(), Format: t.Format(), Counts: make([]int64, len(t.Levels))}
 	lay := int64(1)

@@ -2,8 +2,9 @@ package tcs
 
 import "distaff/io/tensor"
 
-// Stats are the statistics of a tensor, which are also in a file's header. With them, a planner
-// needs to read only the header. EmptySlices and MaxSlice may take padding for entries.
+// Stats are the statistics of a tensor. The header of a file also has them, so a planner needs to
+// read only the header. In a tensor with padding, padding may count as entries in EmptySlices and
+// MaxSlice: EmptySlices is then too small, or MaxSlice too large.
 type Stats struct {
 	Entries     int64 // stored entries: values without padding
 	EmptySlices int64 // coordinates of level 0's mode, in the box, without entries

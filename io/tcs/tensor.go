@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// Array is Len elements of Width bytes each, stored at Ptr. First is the position in the whole
-// tensor of the element at Ptr; it is 0 unless the tensor is a block. For the owner of the memory
-// see Holds.
+// Array is an array of Len elements of Width bytes each. Ptr is the address of its first element.
+// First is the position of this element in the whole tensor. First is 0 unless the array belongs to
+// a view. Tensor.Holds says who owns the memory.
 type Array struct {
 	Ptr   unsafe.Pointer
 	Len   int64
@@ -26,17 +26,18 @@ type Level struct {
 	Pos, Crd     Array
 }
 
-// Form returns how the positions of the level are numbered.
+// Form returns the rule that numbers the positions of the level.
 func (l *Level) Form() tensor.Form { return l.Kind.Form() }
 
-// Split is the place of a block in a mode of a split tensor (SuperTaco section 4.3). The block is
-// number Index of Count blocks. The header's Box is the range that the block covers in the mode.
+// Split says, for one mode, which block of a split tensor a block is (SuperTaco section 4.3). The
+// mode is divided into Count blocks, and this is the block with number Index. The range of the
+// block in the mode is in the header's Box.
 type Split struct{ Index, Count int64 }
 
 // Header describes a tensor, or a block of a tensor. Dims are the sizes of the whole tensor's
-// modes. Box is the half-open range that the block covers in each mode; if it is nil, the block
-// covers every mode completely. Splits says, for each mode, which of the blocks along the mode this
-// is; if it is nil, the tensor is not split into blocks.
+// modes. Box is the half-open range that the block covers in each mode. If Box is nil, the block
+// covers every mode completely. Splits[m] says which of the blocks in mode m the block is. If
+// Splits is nil, the tensor is not split into blocks.
 type Header struct {
 	Dims   []int64
 	Box    [][2]int64
@@ -109,9 +110,9 @@ func (h *Header) Clone() Header {
 		Splits: slices.Clone(h.Splits), Type: h.Type}
 }
 
-// Positions returns the number of positions of level l. Positions(-1) is 1. In a view, a level with
-// a crd array has the positions of the view's crd array. A dense level has Size positions below
-// each position of the level above, even in a view.
+// Positions returns the number of positions of level l. It returns 1 if l is -1. For a level with a
+// crd array, the result is the length of the crd array, also in a view. For a dense level, the
+// result is the Size of the level times the number of positions of the level above.
 func (t *Tensor) Positions(l int) int64 {
 	p := int64(1)
 	for i := 0; i <= l; i++ {

@@ -17,8 +17,7 @@ func (t *Tensor) Validate() error {
 	return t.Check()
 }
 
-// Check makes the same check as Validate, but always. It also checks a tensor that is trusted or
-// that already passed.
+// Check makes the same checks as Validate, even if the tensor is trusted or already passed them.
 func (t *Tensor) Check() error {
 	if err := t.Load(nil); err != nil {
 		return err
@@ -30,10 +29,10 @@ func (t *Tensor) Check() error {
 	return nil
 }
 
-// ValidateGiven is like Validate, but for a tensor whose fields a program may set. If the program
-// has changed a level or replaced its arrays since the last check, ValidateGiven checks the tensor
-// again. It does not notice a new array of values, nor new values in the same arrays, nor a change
-// of a view of a valid tensor.
+// ValidateGiven is like Validate, for a tensor whose fields a program may have changed since the
+// last check. It checks the tensor again if a level or a level array was replaced. It does not
+// notice that the value array was replaced, that the contents of an array changed, or that a view
+// of a valid tensor changed.
 func (t *Tensor) ValidateGiven() error {
 	if p := t.passed.Load(); t.validated.Load() && (p == nil || slices.Equal(*p, t.Levels)) {
 		return nil

@@ -33,8 +33,8 @@ func Values[T float64 | float32 | int64 | int32 | complex128 | complex64](t *Ten
 	return Slice[T](t.Vals)
 }
 
-// CanConvert returns an error if a conversion from type src to type dst is never allowed. This is
-// so only if src is complex and dst is not. Other conversions may still fail for single values.
+// CanConvert returns an error if src is a complex type and dst is not, because such a conversion is
+// never allowed. Other conversions may still fail for single values (see ConvertValues).
 func CanConvert(dst, src tensor.Type) error {
 	if src.IsComplex() && !dst.IsComplex() {
 		return &Error{Exit: exitCommand,

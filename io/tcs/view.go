@@ -25,13 +25,17 @@ type Block struct {
 	From, To []int64
 }
 
-// View returns the part b of the tensor, over the same memory. Only a level whose single segment
-// was cut gets a pos array of its own. The view holds the memory, so t and the view may be closed
-// in either order. Level sizes, dense offsets and positions stay the same as in t. The arrays are
-// contiguous slices that contain the block, and may contain entries outside its box. If t is in
-// memory, View reads O(order) elements and does a few binary searches. If t is read on demand, View
-// reads all elements of the view. It checks the first and the last position that it keeps of each
-// compressed level.
+// View returns the part b of the tensor as a view, which uses the memory of t. The view holds the
+// memory, so t and the view may be closed in either order. Level sizes, dense offsets and positions
+// stay the same as in t.
+//
+// The arrays of the view are slices of the arrays of t. The slices may also contain entries outside
+// the box of the view. One kind of array is copied: a pos array of a single segment that reaches
+// past the coordinates in the view.
+//
+// If t is in memory, View reads O(order) elements and does a few binary searches. If t is read on
+// demand, View reads all elements of the view. In each pos array, View checks at most the first and
+// the last element that it keeps.
 func (t *Tensor) View(b Block) (*Tensor, error) {
 	v := &Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals,
 		part: t.part || b.Cut || b.keyed(), edges: t.edges || b.Cut || b.keyed(),

@@ -1,9 +1,9 @@
 package tcs
 
-// Widen converts the pos and crd arrays of level l to at least pos[l] and crd[l] bytes an
-// element; 0 means any width. It is for a kernel that was compiled for wider arrays before the
-// tensor was made. Converted copies are counted by limit and belong to t. The owner of the old
-// arrays keeps them.
+// Widen makes the elements of the level arrays wider, for a kernel that was compiled for wider
+// arrays. In level l, the elements of pos get at least pos[l] bytes and the elements of crd get at
+// least crd[l] bytes. A width of 0 leaves the array as it is. A widened array is a copy that
+// belongs to t and is counted by limit. The owner of the old array keeps the old array.
 func (t *Tensor) Widen(pos, crd []uint8, limit *Limit) error {
 	for l := range t.Levels {
 		lev := &t.Levels[l]

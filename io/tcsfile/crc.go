@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// zeroBytes contains, at index k, the effect of 2^k zero bytes on a CRC-32 register, as a matrix
-// over GF(2). Each word is a column.
+// zeroBytes returns matrices over GF(2). Matrix k computes the effect of 2^k zero bytes on a CRC-32
+// register. Each word is a column of its matrix.
 var zeroBytes = sync.OnceValue(func() *[63][32]uint32 {
 	var m [63][32]uint32
 	var step [32]uint32

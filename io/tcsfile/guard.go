@@ -14,10 +14,10 @@ type Guard interface {
 
 var guard Guard
 
-// SetGuard sets the guard for all files that are opened afterwards. An init function calls it. A
-// guard keeps the process alive if a mapped file shrinks while it is read. Without a guard, only
-// reads that tcs.Faultless runs return an error (Verify, Load, streams). If a caller reads the
-// arrays of such a file in another way, the system ends the process.
+// SetGuard sets the guard for all files that are opened afterwards. Call it from an init function.
+// The guard keeps the process alive if a mapped file shrinks while its arrays are read. Without a
+// guard, the system ends the process, unless tcs.Faultless runs the read. Faultless turns the fault
+// into an error; Verify, Load and streams use it.
 func SetGuard(g Guard) { guard = g }
 
 func watch(ptr unsafe.Pointer, n int64) {

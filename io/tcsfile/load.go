@@ -151,9 +151,9 @@ func (src *source) plainOffsets() (offs []int64, total int64, err error) {
 	return offs, total, nil
 }
 
-// adopt makes t's arrays use the memory m, after it has checked their checksums. m contains the
-// decompressed arrays at the offsets offs, which are from plainOffsets. adopt takes over the
-// caller's reference to m, also if it returns an error.
+// adopt makes m the memory of t's arrays. m contains the decompressed arrays at the offsets offs,
+// which are from plainOffsets. adopt first checks the checksum of each array, and returns an error
+// if one is wrong. It takes over the caller's reference to m, also if it returns an error.
 func (src *source) adopt(t *tcs.Tensor, m *tcs.Memory, offs []int64) error {
 	for i, sec := range src.header.sections {
 		sum := crc32.ChecksumIEEE(m.Slice()[offs[i]:][:sec.section.Bytes()])

@@ -150,7 +150,8 @@ func readHeader(f io.ReaderAt, size int64) (*fileHeader, error) {
 	return h, h.decodeTables(all, order, sections)
 }
 
-// tensor returns a tensor over the mapped file. The tensor takes over src's reference to the map.
+// tensor returns a tensor whose arrays are in the mapped memory of the file. The arrays of a
+// compressed file get no memory yet. The tensor takes over src's reference to the mapped memory.
 func (src *source) tensor() *tcs.Tensor {
 	h := &src.header
 	t := h.shape.Bare()
@@ -222,8 +223,8 @@ func (src *source) Changed() error {
 	return nil
 }
 
-// Guard runs f, which reads the file's map, and returns its error. If the file changed while f ran,
-// it returns the error of Changed instead.
+// Guard runs f, which reads the mapped memory of the file, and returns the error of f. If the file
+// was changed since Open, Guard returns the error of Changed instead.
 func (src *source) Guard(f func() error) error {
 	if src.f == nil {
 		return f()

@@ -6,11 +6,13 @@ import (
 	"distaff/io/tcs"
 )
 
-// Verify checks everything that Open did not check and that a file must pass before its arrays are
-// used: Validate, the checksums of the arrays and the zeros between them. A command that reads a
-// whole .tcs file calls it, unless the file is trusted. Ranks that each have a part call CheckPart,
-// SumPart and CheckSums, which together check the same. For a compressed file they call SumChunk
-// and CheckChunkSums in place of SumPart and CheckSums.
+// Verify makes all checks of a file that Open did not make: it calls Validate, compares the
+// checksums of the arrays, and checks that the bytes between the arrays are zero. A command that
+// reads a whole .tcs file calls Verify before it uses the arrays, unless the file is trusted.
+//
+// Ranks that each read a part of a file make the same checks by other functions. They call
+// CheckPart, SumPart and CheckSums, or CheckPart, SumChunk and CheckChunkSums for a compressed
+// file.
 func Verify(t *tcs.Tensor) error {
 	src := of(t)
 	if err := t.Validate(); err != nil || src == nil {

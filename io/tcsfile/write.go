@@ -18,9 +18,9 @@ type WriteOptions struct {
 	Limit    *tcs.Limit // counts the buffers of compression; may be nil
 }
 
-// Write writes the tensor to path. A regular file appears only when it is complete, or not at all.
-// A pipe or device is written directly, and "-" is the standard output. t must be a whole tensor,
-// or a block that was assembled as a tensor of its own. It must not be a view.
+// Write writes the tensor to path, or to standard output if path is "-". A regular file gets its
+// name only when it is complete. A pipe or device is written directly. t must be a whole tensor, or
+// a block that was assembled as a tensor of its own. It must not be a view.
 func Write(path string, t *tcs.Tensor, o WriteOptions) error {
 	f, err := outfile.Create(path)
 	if err != nil {
@@ -120,8 +120,8 @@ func withWidth(a tcs.Array, width uint8, buf []int64) tcs.Array {
 	return out
 }
 
-// newFileHeader returns the header of an uncompressed file of that shape, without checksums. Of the
-// statistics it has only the numbers of positions.
+// newFileHeader returns the header of an uncompressed file for a tensor of shape s. The header has
+// no checksums yet. Its statistics contain only the number of positions of each level.
 func newFileHeader(s *tcs.Shape) (*fileHeader, error) {
 	lay, err := s.Layout()
 	if err != nil {

@@ -230,10 +230,8 @@ func (f Format) LeadingDense() int {
 func (f Format) HasPadding() bool { return slices.ContainsFunc(f.Levels, Kind.IsPadded) }
 
 // Repeats reports whether the format may store several entries with the same coordinates. The
-// tensor's value at these coordinates is then the sum of the entries. This is so if the last level
-// has kind u. It is also so if the format ends in levels of kind c and the level above these has
-// kind u. Below a level of kind s, levels of kind c store each coordinate only once, like a level
-// of kind q.
+// tensor's value at these coordinates is then the sum of the entries. Repeats returns true if the
+// last level has kind u, or if the last levels have kind c and the level above them has kind u.
 func (f Format) Repeats() bool {
 	l := len(f.Levels) - 1
 	for l > 0 && f.Levels[l] == SingletonNonunique {
@@ -242,12 +240,13 @@ func (f Format) Repeats() bool {
 	return l >= 0 && f.Levels[l] == CompressedNonunique
 }
 
-// Sharing returns a depth d[l] for each level l: two entries share a position of level l exactly if
-// their coordinates agree in levels 0 to d[l].
+// Sharing returns a depth d[l] for each level l. Two entries share a position of level l if and
+// only if they have the same coordinates in levels 0 to d[l].
 //
-// Usually d[l] is l. The exceptions are levels that may repeat a coordinate (u, or c below u). For
-// such a level l, d[l] is d[l+1] if level l+1 is a singleton. If such a level is the last one, its
-// d[l] is len(f.Levels), because entries then never share a position.
+// For a level that cannot repeat a coordinate, d[l] is l. A level can repeat a coordinate if it has
+// kind u, or kind c below kind u. If the last level can repeat a coordinate, its d[l] is
+// len(f.Levels), because entries never share its positions. If another level l can repeat a
+// coordinate, d[l] is d[l+1] if level l+1 is a singleton, and otherwise l.
 func (f Format) Sharing() []int {
 	n := len(f.Levels)
 	d := make([]int, n)
@@ -265,9 +264,10 @@ func (f Format) Sharing() []int {
 	return d
 }
 
-// HasRepeats reports whether one coordinate may occur at several neighbouring positions of level l,
-// which has kind u or c. Repeats are kept if their values will be summed, or if singleton levels
-// below distinguish them. HasRepeats does not look at the levels above.
+// HasRepeats reports whether neighboring positions of level l may have the same coordinate. The
+// level must have kind u or c. It must also be the last level, where the values of the positions
+// are summed, or have a singleton level directly below it, which distinguishes the positions.
+// HasRepeats does not look at the levels above.
 func (f Format) HasRepeats(l int) bool {
 	return !f.Levels[l].IsUnique() && (l == len(f.Levels)-1 || f.Levels[l+1].IsSingle())
 }
@@ -310,8 +310,9 @@ func (f Format) Bound() []int {
 	return out
 }
 
-// RunEnd returns the last level of the run of singletons below level l, or l if there is none.
-// Levels l to RunEnd have the same positions, one for one.
+// RunEnd returns the last of the singleton levels that directly follow level l, or l if there is
+// none. Levels l to RunEnd have the same positions, because a singleton has one position for each
+// position of the level above.
 func (f Format) RunEnd(l int) int {
 	for l+1 < len(f.Levels) && f.Levels[l+1].IsSingle() {
 		l++

@@ -52,7 +52,8 @@ var kinds = [256]struct {
 // IsValid reports whether k is the letter of a kind.
 func (k Kind) IsValid() bool { return kinds[k].form != 0 }
 
-// Form returns how positions of the level are numbered. It panics if k is not the letter of a kind.
+// Form returns the rule that numbers the positions of the level. It panics if k is not the letter
+// of a kind.
 func (k Kind) Form() Form {
 	f := kinds[k].form
 	if f == 0 {

@@ -11,7 +11,7 @@ import (
 // MaxSize is the largest size of a mode. It keeps the sum of two sizes below 2^63.
 const MaxSize = 1 << 61
 
-// MaxCount is the largest number of positions, entries or bytes.
+// MaxCount is the largest number of positions, entries or bytes that a tensor may have.
 const MaxCount = 1<<62 - 1
 
 // CheckSize returns an error unless 0 <= n <= MaxSize. All file formats and the -d option use
@@ -45,8 +45,8 @@ func ParseCount(s string) (int64, bool) {
 	return int64(f), err == nil && f >= 0 && f < 1<<62 && f == math.Trunc(f)
 }
 
-// ParseSizes parses a list of sizes such as 1000,32, as flags have it. A size may have the form
-// 1e6.
+// ParseSizes parses the argument of a flag: a list of sizes such as 1000,32. A size may have the
+// form 1e6.
 func ParseSizes(list string) ([]int64, error) {
 	var sizes []int64
 	for s := range strings.SplitSeq(list, ",") {

@@ -38,8 +38,9 @@ var types = [NumTypes]struct {
 	Complex64: {"complex64", 8}, Complex128: {"complex128", 16},
 }
 
-// aliases maps other names of types, including TACO's names, to the types that store such values
-// here.
+// aliases maps other names of types, including TACO's names, to the types of this package. If this
+// package has no such type, as for "uint8", aliases maps the name to the type that stores such
+// values.
 var aliases = map[string]Type{
 	"double": Float64, "float": Float32, "complexdouble": Complex128, "complexfloat": Complex64,
 	"bool": Int32, "char": Int32, "uchar": Int32, "short": Int32, "ushort": Int32, "int": Int32,
@@ -48,9 +49,8 @@ var aliases = map[string]Type{
 	"ulong": Int64, "ulonglong": Int64, "uint64": Int64,
 }
 
-// native lists the aliases that name exactly one of the supported types, so that their values are
-// stored without conversion. Every other alias names a narrower type or an unsupported one, and its
-// values are stored in another type.
+// native lists the aliases that are other names of supported types. Every other alias names a type
+// that is not supported, and its values are stored in another type.
 var native = []string{"double", "float", "complexdouble", "complexfloat", "int", "long", "longlong"}
 
 // ParseType returns the type of values with the given name, which is a name of this package or one
@@ -139,8 +139,9 @@ func (t Type) ExactMax() float64 {
 	return 0x1p53
 }
 
-// Promote returns the smallest type that holds every value of both types, as NumPy promotes two
-// arrays. Float64 is taken to hold every int64. If one of the types is None, it returns the other.
+// Promote returns the smallest type that can hold every value of both types, as NumPy does for two
+// arrays. Float64 is used for a mix of int64 and a float type, although it cannot hold every int64.
+// If one of the types is None, Promote returns the other.
 func Promote(a, b Type) Type {
 	if a == b || b == None {
 		return a
@@ -163,9 +164,9 @@ func Promote(a, b Type) Type {
 	return Complex128 // int32, int64 and float64 need 53-bit parts
 }
 
-// CanNarrow reports whether a value of the first type may be stored as the second type, even if
-// precision is lost. It returns false from complex to real and from non-integer to integer. It
-// returns true for fewer bits of the same kind of number.
+// CanNarrow reports whether a value of type source may be stored as type target, even if precision
+// is lost. It returns false if source is complex and target is not, or if source is a float type
+// and target is an integer type. Otherwise it returns true.
 func CanNarrow(source, target Type) bool {
 	switch {
 	case source.IsComplex():

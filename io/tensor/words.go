@@ -8,11 +8,12 @@ import (
 	"unicode"
 )
 
-// MaxQuoted is the largest number of characters that a message shows of a value from a file or
-// a user.
+// MaxQuoted is the largest number of characters of a text from a file or a user that a message
+// contains.
 const MaxQuoted = 300
 
-// Clip returns s, or its first MaxQuoted characters and the number of bytes that follow.
+// Clip shortens a text for a message. It returns s if s has at most MaxQuoted characters. Otherwise
+// it returns the first MaxQuoted characters and a note with the number of bytes that follow.
 func Clip(s string) string {
 	n := 0
 	for i := range s {

@@ -164,10 +164,10 @@ func WriteEntries(w io.Writer, in coo.Stream, threads int,
 	return werr
 }
 
-// WriteSpan writes the values at positions [from, to) in a format that lists every position, also
-// those without an entry. The position of an entry is the sum, over all modes, of its coordinate
-// times the mode's stride. The entries of the stream must be in the interval and sorted by
-// position. Values of entries with equal positions are added.
+// WriteSpan writes the values at positions [from, to) to w, for a format that lists all positions,
+// including positions without an entry. The position of an entry is the sum, over all modes m, of
+// its coordinate times strides[m]. The entries of in must be in the interval and sorted by
+// position. WriteSpan adds the values of entries with equal positions.
 //
 // As in WriteEntries, the function appendText makes the text of one piece. A piece has no
 // coordinates here. It has the interval of positions that it covers, and the positions of its

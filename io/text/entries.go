@@ -26,7 +26,8 @@ type Layout struct {
 	Ones    bool        // with Values 0: the number 1 may follow the coordinates
 }
 
-// Parse parses b.Text into b. It stops at the first error.
+// Parse parses the lines in b.Text and stores the entries in b. It stops at the first error, which
+// it stores in b.Err.
 func (l *Layout) Parse(b *Block) {
 	l.reserve(b)
 	cols, end := b.Coords, len(b.Text)
@@ -144,7 +145,8 @@ func (l *Layout) Parse(b *Block) {
 	l.finish(b, n, lines)
 }
 
-// finish completes b after n entries were parsed in the given number of lines.
+// finish stores in b the number of parsed entries and the number of parsed lines, and shortens
+// b.Vals to the values of the entries.
 func (l *Layout) finish(b *Block, n, lines int) {
 	b.N, b.Raw, b.Lines = n, n, lines
 	b.Vals = b.Vals[:n*int(l.Type.Size())]
@@ -215,9 +217,9 @@ func (l *Layout) store(b *Block, n, k, i int) (next int, err error) {
 	return next, StoreNumber(b.Vals, l.Type, l.Integer, n, k, b.Text[:len(b.Text)+slack], i, next)
 }
 
-// token returns the word at the start of b, up to white space or a comment. A '#' does not start a
-// comment in 1.#INF, -1.#IND and 1.#QNAN, which is how old C libraries of Windows print infinities
-// and NaNs: cut off at the '#', they would be the numbers 1 and -1.
+// token returns the word at the start of b, up to white space or a comment. A '#' starts no comment
+// in 1.#INF, -1.#IND and 1.#QNAN, because old C libraries of Windows print infinities and NaNs in
+// this way. If these words ended at the '#', they would be read as the numbers 1 and -1.
 func (l *Layout) token(b []byte) []byte {
 	for i, c := range b {
 		if c == '\n' || blank(c) {

@@ -38,8 +38,9 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// frame finds the next frame of the file. The reader then yields the frame's header or, if decoders
-// ignore the frame, all of it. frame returns io.EOF after the last frame.
+// frame finds the next frame of the file, and lets Read return the frame's header next. A frame of
+// a kind that decoders skip has no blocks, so frame lets Read return the whole frame. frame returns
+// io.EOF after the last frame.
 func (f *frames) frame() error {
 	for f.started {
 		c, err := f.in.ReadByte()
@@ -76,8 +77,8 @@ func (f *frames) frame() error {
 	return nil
 }
 
-// block finds the end of the next block of a frame, so that the reader yields the block next. After
-// the last block the reader also yields the frame's checksum.
+// block finds the end of the next block of a frame, and lets Read return this block next. If it is
+// the last block, Read also returns the checksum of the frame.
 func (f *frames) block() error {
 	const size = 3
 	head, err := f.in.Peek(size)

@@ -8,9 +8,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// members reads the members of a gzip file, one after another. It skips zero bytes after a member,
-// because tapes and other blocks of a fixed size pad files with zeros. The program gzip skips zeros
-// only at the end of a file.
+// members reads the members of a gzip file, one after another. It skips zero bytes after each
+// member, because a file that was stored in blocks of a fixed size, for example on a tape, is
+// padded with zeros. The program gzip skips zeros only at the end of a file.
 type members struct {
 	in *bufio.Reader
 	z  *gzip.Reader

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// maxLine is the length in bytes from which a line may be refused. It is far longer than any real
-// line. It keeps a file without line ends from filling the memory.
+// maxLine is a length in bytes. A longer line may be refused, so that a file without line ends does
+// not fill the memory. maxLine is far longer than any real line.
 const maxLine = 16 << 20
 
 // Head reads the lines of a file's header one by one.

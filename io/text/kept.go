@@ -34,7 +34,7 @@ func (s *Source) Keep() {
 	}
 }
 
-// add appends p and err, which a Read of the content returned.
+// add stores the result of one Read of the content: the bytes p and the error err.
 func (k *kept) add(p []byte, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -2,9 +2,9 @@ package text
 
 import "distaff/io/coo"
 
-// Locate returns the line numbers of the first two entries of s at a coordinate, for messages.
-// It reads s again from its start. A result is 0 if the entry does not exist, or if s does not
-// read lines of text.
+// Locate returns the line numbers of the first two entries of s that have the coordinates at.
+// Messages use them. Locate reads s again from its start. A result is 0 if there is no such entry,
+// or if s does not read lines of text.
 func Locate(s coo.Stream, at []int64) (first, second int) {
 	lines, ok := s.(interface {
 		NextBlock() (*Block, error)
@@ -35,7 +35,7 @@ func Locate(s coo.Stream, at []int64) (first, second int) {
 	}
 }
 
-// isAt reports whether entry k is at the coordinate.
+// isAt reports whether entry k has the coordinates at.
 func (b *Block) isAt(k int, at []int64) bool {
 	for m, c := range at {
 		if b.Coords[m][k] != c {
@@ -63,8 +63,9 @@ func (b *Block) origin(k int) int {
 	panic("BUG: text: a mirror image of no entry")
 }
 
-// LineOf returns the line number of entry k of b, the block that NextBlock returned last. In a part
-// of a file, the lines between Start and the part are not counted.
+// LineOf returns the line number of entry k of b, the block that NextBlock returned last. If e
+// reads a part of a file, the number does not count the lines between Start and the first line of
+// the part.
 func (e *Entries) LineOf(b *Block, k int) int { return e.line - b.Lines + b.LineOf(k, e.Comment) }
 
 // InFile converts coordinates from the stream to the coordinates that the file has for the same

@@ -44,11 +44,13 @@ func digits8(u uint64) (v uint64, n int) {
 // masked with 15 needs no bounds check.
 var pow10 = [16]uint64{1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000}
 
-// scanDecimal scans a decimal number at b[i:]. A newline must follow the number somewhere, and
-// slack bytes must follow the newline. The number is man * 10^exp, negated if neg is true; next is
-// the index after it. The caller must check that the word ends at next: in 0x10, next is the index
-// of the 'x'. If the word does not end there or ok is false, the caller must use strconv, for
-// example for more than 19 digits, infinities and hexadecimal numbers.
+// scanDecimal scans a decimal number at b[i:]. The number is man * 10^exp, negated if neg is true.
+// next is the index of the byte after the number. A newline must follow the number somewhere, and
+// slack bytes must follow the newline.
+//
+// scanDecimal does not support all numbers, for example infinities and most numbers of more than 19
+// digits. The caller must use strconv instead if ok is false, or if next is not the end of the
+// word. In the hexadecimal number 0x10, for example, next is the index of the 'x'.
 func scanDecimal(b []byte, i int) (man uint64, exp int, neg bool, next int, ok bool) {
 	c := b[i]
 	if c == '-' {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// BlockSize is the usual size in bytes of the text that is parsed at a time. The text and the
-// parsed entries stay in the cache of a core.
+// BlockSize is the usual number of bytes of text that are parsed at a time. It is so small that the
+// text and the parsed entries stay in the cache of a core.
 const BlockSize = 1 << 18
 
 // Block is a sequence of whole lines with their parsed entries.

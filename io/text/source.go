@@ -18,10 +18,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// smallWindow and largeWindow bound the largest window, in bytes, that a zstd decoder accepts. That
-// is half of the memory that reading may use (Source.limit), but at least smallWindow and at most
-// largeWindow. smallWindow is the largest window that the zstd command line reads without an
-// option, and largeWindow is the largest window that it writes.
+// smallWindow and largeWindow are sizes in bytes of windows of zstd files. A decoder accepts a
+// window of up to half of the memory that reading may use (Source.limit), but it accepts all
+// windows of up to smallWindow, and no window of more than largeWindow. smallWindow is the largest
+// window that the zstd command line reads without an option. largeWindow is the largest window that
+// it writes.
 const (
 	smallWindow = 1 << 27
 	largeWindow = 1 << 31
@@ -217,11 +218,14 @@ func (s *Source) Close() error {
 	return s.file.Close()
 }
 
-// wrap adds the file's name and an exit code to an error. The exit code is ExitRun for an error of
-// the operating system or of temporary files. It is ExitMemory if the window of a zstd file is too
-// large for the memory limit. For any other error it is ExitData: the data are damaged, or a zstd
-// window is larger than any that is read. wrap returns an *Error unchanged, and io.EOF if what is
-// "".
+// wrap adds the file's name and an exit code to an error. what is the name of the compression for
+// the message, or "" if there is none. wrap returns an *Error unchanged, and also io.EOF if what is
+// "". The exit code is one of these:
+//
+//   - ExitRun for an error of the operating system or of temporary files.
+//   - ExitMemory if the memory limit is too small for the window of a zstd file.
+//   - ExitData for any other error, for example if the data are damaged or a window is larger than
+//     largeWindow.
 func (s *Source) wrap(err error, what string) error {
 	var e *Error
 	if err == io.EOF && what == "" || errors.As(err, &e) {

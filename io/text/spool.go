@@ -98,7 +98,7 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errBefore is the error of a file that refers to a place before its start.
+// errBefore is the error for a negative offset in a file.
 var errBefore = errors.New("got an offset before the start of the file")
 
 // ReadAt implements io.ReaderAt.

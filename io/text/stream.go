@@ -58,8 +58,8 @@ func (e *Entries) Part(k, n int) {
 func (e *Entries) Keep() { e.Src.Keep() }
 
 // Dims returns the sizes and true if the sizes are known. Otherwise it returns false and lower
-// bounds of the sizes: they contain the coordinates read so far, and are not below the sizes in
-// Opt.Dims.
+// bounds of the sizes. Each lower bound is larger than the coordinates read so far, and at least
+// the size in Opt.Dims.
 func (e *Entries) Dims() ([]int64, bool) {
 	if e.Sizes != nil || e.Order == 0 {
 		return slices.Clone(e.Sizes), true
@@ -103,9 +103,9 @@ func (e *Entries) Progress() (done, total int64) {
 	return done, total
 }
 
-// LineBefore returns the number of lines before the current block, which is the one that the
-// function Check gets. If e is a part of a file, the first call reads the file from the first entry
-// up to the part to count its lines. So LineBefore must only be used for messages.
+// LineBefore returns the number of lines before the block that the function Check gets. If e reads
+// a part of a file, the first call reads the file from its first entry up to the part to count
+// lines. Because this takes time, use LineBefore only for messages.
 func (e *Entries) LineBefore() int {
 	if e.part == nil {
 		return e.line

@@ -7,11 +7,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// StoreNumber parses the number buf[i:end] and stores it as value n of vals, whose type is typ.
-// If typ is complex, k is the part: 0 is the real part, and storing it clears the imaginary
-// part. integer means that the file declares integers. The byte buf[end] must not continue a
-// number, and eight bytes must be readable from there. NumberError converts the error to a
-// message.
+// StoreNumber parses the number buf[i:end] and stores it as value n of vals, whose type is typ. If
+// typ is complex, k selects the part of the value: 0 is the real part and 1 the imaginary part.
+// Storing the real part sets the imaginary part to 0. If integer is true, the number must be an
+// integer, because the file declares integers. buf[end] must not continue the number, and eight
+// bytes must be readable from there. NumberError converts the error to a message.
 func StoreNumber(vals []byte, typ tensor.Type, integer bool, n, k int, buf []byte, i,
 	end int) error {
 	tok := buf[i:end]

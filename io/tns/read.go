@@ -105,9 +105,10 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	return e, nil
 }
 
-// shape returns the order of the tensor and the numbers per value (2 for complex values). It
-// derives them from ParTI's header, the mark of complex values, the number of columns, and the
-// order or the sizes in opt.
+// shape returns the order of the tensor, and the number of columns of a value (2 for complex
+// values, otherwise 1). It derives them from ParTI's header, the mark of complex values, the number
+// of columns, and the order or the sizes in opt. It returns an error if these contradict each
+// other. file names the file in errors.
 func (h *head) shape(file string, opt coo.Options) (order, values int, err error) {
 	want := opt.Order
 	if opt.Dims != nil {
@@ -158,10 +159,10 @@ func (h *head) shape(file string, opt coo.Options) (order, values int, err error
 	return order, values, nil
 }
 
-// readHead reads the first line that is neither blank nor a comment. If this line has several
-// columns, readHead also reads the next line with fields and counts its columns. If the first line
-// may be the number of modes in a header of ParTI, readHead also reads the next line with fields.
-// If that line has the sizes, readHead also reads the line with fields after it.
+// readHead reads the first line that is neither blank nor a comment, and up to two further lines
+// with fields. If the first line has several columns, readHead also counts the columns of the
+// second line. If the first line has one number, it may be the number of modes in a header of
+// ParTI. The second line then has the sizes, and the third line is the first entry.
 func readHead(src *text.Source) (*head, error) {
 	r, err := src.Reader()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"distaff/kernels"
 )
 
-// statement is a test's source text, over 3 x 4 matrices and over vectors. levels gives the formats
-// by tensor; other tensors are dense.
+// statement is a statement to test. src is its source text; its tensors are 3 x 4 matrices and
+// vectors. levels maps names of tensors to level formats. Other tensors are dense.
 type statement struct {
 	src    string
 	levels map[string]string
@@ -208,8 +208,8 @@ func show(c *tcs.Tensor) string {
 		tcs.Slice[int32](c.Levels[1].Crd), tcs.Slice[float64](c.Vals))
 }
 
-// check calls the leaf of a statement on one thread and on three, the latter with a memory limit.
-// The result of each call, as text, must be equal to want.
+// check calls the leaf of a statement two times: on one thread, and on three threads with a memory
+// limit. The result of each call, as text, must be equal to want.
 func check(t *testing.T, b suite, s statement, want string) {
 	u := unit(t, s, b.target)
 	leaf := build(t, b, u)

@@ -10,16 +10,17 @@ import (
 )
 
 // Substitute finds a replacement for u's leaf if b cannot build that leaf because there is no
-// compiler. It returns the replacement and the unit that describes the replacement's arguments.
-// First it asks b for the leaf for unknown sizes, which `compile --cache` may have stored. Then it
-// looks for a built-in leaf. If there is neither, it returns noCompiler, which is the
-// kernels.ErrNoCompiler that b returned. It also returns noCompiler if the statement has a
-// schedule.
+// compiler. It returns the replacement and the unit that describes the replacement's arguments. The
+// caller owns the replacement. noCompiler is the kernels.ErrNoCompiler that b returned. Substitute
+// returns it if there is no replacement, or if the statement has a schedule.
 //
-// If alike is true, the blocks of several leaves are combined. Substitute then uses the leaf for
-// unknown sizes only if its result has the same format and widths as the result of u's leaf. It
-// uses a built-in leaf without this check. The function note receives a line if a built-in leaf is
-// used. The caller owns the leaf.
+// Substitute first asks b for the leaf of kernels.AnySize, which was compiled without the sizes of
+// the tensors and which `compile --cache` may have stored. Then it looks for a built-in leaf. The
+// function note receives a line if a built-in leaf is used.
+//
+// If alike is true, the caller combines the blocks of several leaves. Substitute then uses the leaf
+// of AnySize only if its result has the same format and widths as the result of u's leaf. It uses a
+// built-in leaf without this check.
 func Substitute(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool,
 	note func(string), noCompiler error) (kernels.Leaf, *codegen.Unit, error) {
 	if u.Request.Ask.Schedule != nil {

@@ -83,9 +83,9 @@ type Builder struct {
 	cache    *Cache    // nil if there is none
 }
 
-// New makes a Builder. A CPU that is unknown or not of this machine's architecture is an error (a
-// CPUError), and so is a Compiler that the user named and that cannot be used (a FindError). A
-// machine without a compiler is an error only later, when something must be compiled.
+// New makes a Builder. The error is a CPUError if the CPU is unknown or not of this machine's
+// architecture. It is a FindError if the user named a Compiler that cannot be used. If this machine
+// has no compiler, New returns no error. Build then returns ErrNoCompiler if it must compile.
 func New(cfg Config) (*Builder, error) {
 	if err := checkCPU(cfg.CPU); err != nil {
 		return nil, err
@@ -177,12 +177,16 @@ func (s Source) full() Source {
 
 // flags returns the compiler's flags for src, without the flags for the CPU and the user's flags.
 //
-// If src.ShortLived is true, the flags optimize less. The results of the leaf nevertheless have the
-// same bits. Optimization could change the results in two ways. The first is the choice of the
-// products that are fused with a sum, but the source text already fixes this choice. The second is
-// the order of a sum, which changes only at "omp simd reduction". A text with that pragma is
-// compiled with -O1, which makes the same lanes as -O3. Two kinds of text always get full
-// optimization: a user's C code, and text that lets the compiler decide about fusing.
+// If src.ShortLived is true, the flags optimize less. The results of the leaf still have the same
+// bits. Optimization could change the results in two ways, which are excluded:
+//
+//   - The compiler could fuse other products with a sum. But the source text fixes which products
+//     are fused.
+//   - The compiler could change the order of a sum. It does so only at "omp simd reduction". A text
+//     with this pragma is compiled with -O1, which makes the same lanes as -O3.
+//
+// Two kinds of text get full optimization even if src.ShortLived is true: a user's C code, and text
+// that lets the compiler decide about fusing.
 func (b *Builder) flags(src Source) []string {
 	at := slices.Index(b.cfg.Flags, "-O3")
 	if !src.ShortLived || at < 0 || strings.Contains(src.Text, "DST_FUSED") ||
@@ -220,11 +224,11 @@ func (b *Builder) lookup(name string) *Object {
 	return nil
 }
 
-// anyObject returns a cached object of src for the chosen CPU, no matter which compiler made it.
-// It returns nil if there is none. Fully optimized objects come first. Among them, --cpu=native
-// prefers an object made on an equal CPU, and then the highest architecture level that this CPU
-// supports. For another --cpu, anyObject considers only objects for that CPU, also if this CPU
-// cannot run them.
+// anyObject returns a cached object of src for the chosen CPU, no matter which compiler made it. It
+// returns nil if there is none. Fully optimized objects are preferred to others. If the CPU is
+// native, an object for CPUs of the same kind as this CPU is preferred, and then the highest
+// architecture level that this CPU supports. If another CPU was chosen, anyObject considers only
+// objects for the chosen CPU, even if this machine cannot run them.
 func (b *Builder) anyObject(src Source) *Object {
 	if b.cache == nil {
 		return nil

@@ -78,8 +78,9 @@ func (c *Cache) read(name string, used bool) (*Object, error) {
 // key returns the Meta.Key of an object stored under name.
 func (c *Cache) key(name string) string { return c.kind + "/" + name }
 
-// Put stores an object under name, completely or not at all. It sets o.Meta.Key, and changes
-// o.Bytes accordingly, so that Get refuses the object under any other name.
+// Put stores an object under name. If it returns an error, the cache has no incomplete object. Put
+// first changes o: it adds the name to the trailer as o.Meta.Key, so that Get refuses the object
+// under any other name.
 func (c *Cache) Put(name string, o *Object) error {
 	m := o.Meta
 	m.Key = c.key(name)
@@ -199,8 +200,9 @@ func List(root string) ([]Entry, error) {
 	return out, nil
 }
 
-// Clear removes every object from root, and every incomplete file, also of a process that still
-// runs. It leaves all other files. It returns the number and the total size of the removed files.
+// Clear removes all objects and all incomplete files from root. An incomplete file is removed even
+// if its process still writes it. Clear leaves all other files. It returns the number of the
+// removed files and their total size in bytes.
 func Clear(root string) (files int, size int64, err error) {
 	kinds, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {

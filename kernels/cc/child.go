@@ -22,10 +22,10 @@ type Command struct {
 }
 
 // Run runs a compiler as a child of this process; see Config.Run. When ctx ends, all processes of
-// the compiler are killed. If this process is killed, the compiler's driver dies too, but programs
-// that the driver started may survive. Only maxSeconds and maxMemory limit those. To avoid
-// survivors, call Run in a separate process that outlives this one for a while, as package spmd
-// does.
+// the compiler are killed. If this process is killed, the compiler's driver is killed too, but
+// programs that the driver started may continue. They end at the latest when they reach the limits
+// maxSeconds and maxMemory. To avoid such programs, package spmd calls Run in a separate process
+// that outlives this process for a while.
 func Run(ctx context.Context, c Command) (string, error) {
 	// The parent-death signal is sent when the thread that forked dies, so the thread must stay.
 	runtime.LockOSThread()

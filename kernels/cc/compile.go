@@ -174,9 +174,10 @@ func hasCrashed(said string, err error) bool {
 		})
 }
 
-// crashWords returns the words that report a crash of the compiler, from the compiler's output
-// said. They are the end of the line with the report, from the last colon before the mark of a
-// crash. If the output has no such line, crashWords returns the text of err.
+// crashWords returns the words in which a compiler reports its crash. said is the compiler's
+// output. The words are in the first line with a mark of crashMarks. They begin after the last
+// colon before the mark, and end with the line. If there is no mark in the output, crashWords
+// returns the text of err.
 func crashWords(said string, err error) string {
 	for _, mark := range crashMarks {
 		if at := strings.Index(said, mark); at >= 0 {

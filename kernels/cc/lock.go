@@ -54,7 +54,7 @@ func lock(ctx context.Context, name string) (unlock func()) {
 }
 
 // lockAge is the smallest age of a lock file that may be removed if no process holds the lock.
-// Removing the file harms none, because no process waits for a lock for an hour.
+// Removing such a file does no harm, because no process waits so long for a lock.
 const lockAge = time.Hour
 
 // sweepLocks removes lock files in dir that killed processes left.

@@ -56,11 +56,11 @@ func readChecked(path string, used bool) ([]byte, error) {
 	return b, nil
 }
 
-// markUsed records that a cached object was used now: it sets the times of the object's open file
-// to now. The modification time counts as the time of last use. The access time cannot, because
-// listing the cache changes it too. If last, the earlier time of last use, is less than a minute
-// ago, markUsed does nothing. It also does nothing if the user may only read the file or if the
-// file system is read-only.
+// markUsed records that a cached object was used now. f is the object's open file. markUsed sets
+// the access time and the modification time of the file to now. The modification time is the time
+// of last use, because listing the cache changes the access time. last is the earlier time of last
+// use. If last is less than a minute ago, markUsed does nothing. It also does nothing if the user
+// may not change the times.
 func markUsed(f *os.File, last time.Time) {
 	now := time.Now()
 	if age := now.Sub(last); age >= 0 && age < time.Minute {

@@ -24,10 +24,9 @@ var programOwner = sync.OnceValue(func() int {
 // trustedStat returns an error unless only the user, root and the owner of this program can have
 // created the file and can change it. st describes the file at path.
 //
-// passing means that the file is a folder on the path to the file or folder that must be trusted.
-// If that folder is writable for others, a sticky bit makes it acceptable. It may also be writable
-// for a private group. A folder that itself contains objects must not be writable for others, even
-// with a sticky bit.
+// If passing is true, the file is a folder above the file or folder that must be trusted. Such a
+// folder may be writable for others if it has a sticky bit. It may also be writable for a private
+// group. If passing is false, the file must not be writable for others, even with a sticky bit.
 func trustedStat(path string, st fs.FileInfo, passing bool) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {

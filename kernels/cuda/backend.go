@@ -116,16 +116,17 @@ func (b *Backend) Name() string {
 	return fmt.Sprintf("%s for %s (sm_%d)", b.compiler.name(), d.name, d.arch)
 }
 
-// Keeps reports whether the backend stores objects, so that a concurrent call of Object for the
-// same unit does not compile it again. It returns false, because two such calls both compile the
-// unit.
+// Keeps returns false: if two calls of Object for the same unit run at the same time, both compile
+// the unit. See kernels.Portable.
 func (b *Backend) Keeps() bool { return false }
 
-// Key returns the name of u's object in the cache, or without a compiler the start of the name.
+// Key returns the name of u's object in the cache. If there is no compiler, it returns only the
+// beginning of the name, which does not depend on the compiler.
 func (b *Backend) Key(u *codegen.Unit) string { return b.compiler.key(b.source(u)) }
 
-// Kind returns a GPU's architecture and, if there is an NVRTC, its version. For an emulated device
-// it returns the kind of the CPU.
+// Kind returns a name that is equal on machines that can load each other's objects. For a GPU it is
+// the architecture, followed by the version of NVRTC if there is an NVRTC. For an emulated device
+// it is the kind of the CPU.
 func (b *Backend) Kind() string { return b.compiler.kind() }
 
 // Object returns the object of u's leaf. Its errors are the errors of Build.
@@ -242,14 +243,14 @@ func (b *Backend) shared(what, text string) (module, error) {
 	return m, nil
 }
 
-// Memory returns the size of the device's memory in bytes, or 0 if the size is unknown, or for an
-// emulated device without a limit.
+// Memory returns the size of the device's memory in bytes. It returns 0 if the size is unknown, or
+// if the device is emulated without a limit.
 func (b *Backend) Memory() int64 { return b.dev.describe().memory }
 
-// Resident keeps the arrays of t on the device from their first use until Forget(t), if there is
-// enough device memory. Until then leaves of this backend may change the arrays, and the caller
-// must call Changed if the host changes them. If t is the result of a call, the arrays that the
-// leaf makes also stay. The backend holds a reference to t's memory meanwhile. Each call of
+// Resident keeps the arrays of t on the device from their first use until Forget(t) or Drop(t), if
+// there is enough device memory. In this time, leaves of this backend may change the arrays, the
+// caller must call Changed if the host changes them, and the backend holds a reference to t's
+// memory. If t is the result of a call, the arrays that the leaf makes also stay. Each call of
 // Resident needs its own call of Forget or Drop.
 func (b *Backend) Resident(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.keep(t) })
@@ -260,9 +261,9 @@ func (b *Backend) Pin(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.pin(t) })
 }
 
-// Leave stops the copying of t's values to the host at the end of a call: values that a leaf stores
-// to the resident tensor t are not copied then. Before the host reads them, Fetch must be called
-// for t or for another tensor over the same memory.
+// Leave makes the values of the resident tensor t stay on the device: values that a leaf stores to
+// t are not copied to the host at the end of the call. Before the host reads them, Fetch must be
+// called for t or for another tensor over the same memory.
 func (b *Backend) Leave(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.leave(t) })
 }
@@ -273,9 +274,9 @@ func (b *Backend) Fetch(t *tcs.Tensor) error {
 	return b.dev.do(func() error { return b.store.fetch(t) })
 }
 
-// Forget undoes one call of Resident(t). When all calls are undone, it copies values of t that are
-// newer on the device back to the host, except in arrays that another resident tensor also has.
-// Call Forget before t is changed, closed or dropped.
+// Forget undoes one call of Resident(t). When all calls are undone, it copies the values that are
+// newer on the device to the host and frees the device memory. It does not do this for arrays that
+// another resident tensor also has. Call Forget before t is changed, closed or dropped.
 func (b *Backend) Forget(t *tcs.Tensor) {
 	// The driver refuses to copy or free only if the device is lost, which the next call reports.
 	b.dev.always(func() { b.store.forget(t, false) })

@@ -129,8 +129,9 @@ func (c *call) bindArray(a *ir.Array, s ir.Slot, from *tcs.Array) error {
 	return nil
 }
 
-// reach brings a block to the device unless it is there already. It does not copy the contents of a
-// fresh block, which are undefined, unless the block is only a part of a resident array.
+// reach brings a block to the device if it is not there yet. It copies the contents of the block. A
+// fresh block has undefined contents, which are copied only if the block is a part of a larger
+// resident array.
 func (c *call) reach(b *block) error {
 	if b.at != 0 || b.n == 0 {
 		return nil

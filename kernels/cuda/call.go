@@ -30,8 +30,8 @@ func newCall(l *leaf, args []*tcs.Tensor, bounds [][2]int64, env *kernels.Env) *
 		blocks: map[*ir.Array]*block{}}
 }
 
-// publication is an array that a leaf has computed, and that becomes an array of a result tensor. b
-// is the memory of the array on the device, and n is its number of elements.
+// publication is an array that a leaf has computed for a result tensor. b is the memory of the
+// array on the device, and n is its number of elements.
 type publication struct {
 	slot ir.Slot
 	b    *block
@@ -92,9 +92,9 @@ func (c *call) execute() error {
 	return c.settle()
 }
 
-// end frees the call's device memory. It tells the store of resident arrays which of them the call
-// has changed, so that older copies are not used. If the call failed (ok is false), it marks the
-// resident arrays that the call may have changed as invalid.
+// end frees the call's device memory. It reports the arrays that the call has changed to the store
+// of resident arrays, so that older copies of them are not used. If the call failed (ok is false),
+// the store also drops the resident arrays that the call may have changed.
 func (c *call) end(ok bool) error {
 	var all []error
 	free := func(at pointer) {
@@ -130,8 +130,7 @@ func (c *call) end(ok bool) error {
 	return nil // the operation that met a fault has reported it
 }
 
-// made reports whether the leaf itself made an array. The empty array of an argument has no memory
-// either, but is not made by the leaf.
+// made reports whether the leaf itself made the array a: whether a is not a parameter of the leaf.
 func (c *call) made(a *ir.Array) bool {
 	for _, q := range c.leaf.p.f.Params {
 		if q.A == a {
@@ -204,9 +203,9 @@ func (c *call) staysOnDevice(p publication) bool {
 }
 
 // renew updates the store of resident arrays after the results were published. changed contains the
-// tensors that got new arrays. made maps the host address of each new array that is on the device
-// to its device address. If a changed tensor is resident, its new arrays in made stay on the device
-// and replace its old device arrays.
+// tensors that got new arrays. made contains the new arrays that are on the device: it maps the
+// host address of an array to its device address. If a changed tensor is resident, its arrays in
+// made stay on the device and replace its old arrays there.
 func (c *call) renew(changed map[*tcs.Tensor]bool, made map[unsafe.Pointer]pointer) {
 	for t := range changed {
 		taken := c.leaf.store.renew(t, made)

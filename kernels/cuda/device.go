@@ -18,9 +18,9 @@ type slot [2]uint64
 // The methods "do" and "always" run a function on this thread, one function at a time. All other
 // methods except "describe" may be called only from a function that one of the two runs.
 //
-// All later calls except upload see the effects of a launch, set or copy. An upload need not wait
-// for them, so call sync before it if they use the same memory. The operation may still be running
-// when the method returns, and its errors may only show in a later call, at the latest in sync.
+// A launch, set or copy may still be running when the method returns. Its errors may only show in a
+// later call, at the latest in sync. All later calls except upload see its effects. An upload may
+// run at the same time, so call sync before an upload to memory that the operation uses.
 type device interface {
 	// do runs f on the device's thread. If the device is lost, it returns an error and does not run
 	// f.

@@ -38,8 +38,8 @@ type driver struct {
 	what  string // the leaf that ran last, for messages about a fault
 }
 
-// drivers holds each device in use once per process, since a device has one thread and one set of
-// streams.
+// drivers holds the devices that this process uses. Each device is in it only once, because a
+// device has one thread and one set of streams.
 var drivers struct {
 	sync.Mutex
 	all map[*library]map[int]*driver

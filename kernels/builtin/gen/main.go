@@ -68,9 +68,9 @@ func run(dir string) error {
 	return writeTableGo(dir, leaves)
 }
 
-// compile compiles a kernel. The C function gets a unique symbol, because all kernels are linked
-// into one program. The leaf keeps the key that a job computes for the same statement, so that the
-// job finds the leaf.
+// compile compiles a kernel to a leaf. The C function gets a symbol of its own, because all kernels
+// are linked into one program. The leaf's key is computed from the source text without this symbol.
+// A job computes the same key for the same statement, so it finds the leaf.
 func compile(k spec.Kernel) (leaf, error) {
 	r, err := k.Request()
 	if err != nil {
