@@ -31,16 +31,17 @@ type Compiled struct {
 }
 
 // Compile compiles the job's statement without running it. If every operand has an input, Compile
-// loads the operands and returns the leaf that Run would call on one rank without blocks. For
-// several ranks or blocks, Run calls other leaves (see Leaves). If an operand has no input, the
-// compiler knows only what the job says (formats, types and sizes) and what the headers of its
-// files say. It then assumes that every tensor has fewer than 2^31 entries, and that the result of
-// a += has an old value.
+// loads the operands. It returns the leaf that Run would call on one rank without a block schedule.
+// On several ranks, or with blocks, Run calls other leaves (see Leaves).
 //
-// name is the name of the leaf's function. If name is "", the code is the same as for Run on one
-// rank without blocks: the function is called "leaf", and the trip counts of short dense loops are
-// constants in the code. The code differs if the statement computes in int64 and has an int32
-// result: only the leaf of Run then makes an int64 result.
+// If an operand has no input, the compiler knows only the formats, types and sizes in the job, and
+// the headers of the job's files. It then assumes that every tensor has fewer than 2^31 entries,
+// and that the result of a += has an old value.
+//
+// name is the name of the leaf's function. If name is "", the function is called "leaf", and the
+// trip counts of short dense loops are constants in the code. The code is then the same as for Run
+// on one rank without blocks. There is one exception: if the statement computes in int64 and has an
+// int32 result, only the leaf of Run makes an int64 result.
 func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	p, err := j.parse(false)
 	if err != nil {
@@ -150,14 +151,16 @@ func (u *Compiled) addToZero() error {
 	return err
 }
 
-// Build compiles the code of the leaf and stores the object in the cache. If the leaf depends on
-// sizes and no schedule is given, and either an operand has no input or the job has several ranks
-// or blocks, Build also compiles a variant for any sizes. A machine without a compiler can then run
-// the statement on other data of the same formats and types.
+// Build compiles the code of the leaf and stores the object in the cache.
 //
-// A job on several ranks or blocks calls other leaves: one for each group of terms and, if needed,
-// leaves that sum blocks or convert the old value of a +=. Build compiles them too, if all operands
-// of the job have inputs.
+// A leaf can depend on the sizes of the operands. If an operand has no input, or if the job has
+// several ranks or blocks, Build therefore also compiles a variant for any sizes. A machine without
+// a compiler can then run the statement on other data of the same formats and types. Build does not
+// compile the variant if the job has a schedule.
+//
+// A job on several ranks or blocks calls other leaves. There is one leaf for each group of terms.
+// If needed, there are leaves that sum blocks or convert the old value of a +=. Build also compiles
+// all these leaves if all operands of the job have inputs.
 func (u *Compiled) Build(ctx context.Context) error {
 	for _, unit := range u.units {
 		if err := u.job.userCode().Allow(unit); err != nil {
@@ -194,9 +197,10 @@ func (j *Job) runLeaves(ctx context.Context) (err error) {
 	return err
 }
 
-// Leaves returns the units of the leaves that Run would call, except leaves that sum blocks or
-// convert the old value of a +=. That is one unit for the whole statement, or one for each group of
-// terms if the job has several ranks or blocks and all its operands have inputs.
+// Leaves returns the units of the leaves that Run would call. If the job has several ranks or
+// blocks, and all its operands have inputs, there is a unit for each group of terms. Otherwise
+// there is one unit for the whole statement. Leaves that sum blocks or convert the old value of a
+// += are not in the list.
 func (u *Compiled) Leaves(ctx context.Context) (units []*codegen.Unit, err error) {
 	if !u.ranks {
 		return []*codegen.Unit{u.Unit}, nil

@@ -91,8 +91,9 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	return report, ended
 }
 
-// placedNotes returns two functions. note passes a note to j.Note, after the current place in the
-// job file. It is nil if j.Note is nil. at sets the current place; "" clears the place.
+// placedNotes returns two functions. The function note passes a note to j.Note. It writes the
+// current place in the job file before the note. The function at sets the current place, and at("")
+// clears it. If j.Note is nil, note is nil.
 func (j *FileJob) placedNotes() (note, at func(string)) {
 	var place atomic.Pointer[string]
 	at = func(where string) { place.Store(&where) }
@@ -171,8 +172,8 @@ func (j *FileJob) checkCode(check func([]*schedule.Command) error) error {
 	return nil
 }
 
-// PlannedFile describes what a job file would do on its ranks, and PlannedItem what one of its
-// statements or places would do.
+// PlannedFile describes what a job file would do on its ranks. PlannedItem describes what one item
+// of the file would do: a statement, or a place command, which moves a tensor.
 type (
 	PlannedFile = jobs.Planned
 	PlannedItem = jobs.PlannedItem

@@ -27,10 +27,11 @@ type (
 )
 
 // Plan plans the job for Options.Ranks ranks without running it. It reads the headers of files, and
-// sometimes level arrays of .tcs files. If a size is unknown otherwise, it reads the text files
-// without sizes, as a run does. A dense tensor whose sizes are known needs no input. detail is the
-// number of ranks whose steps are listed, starting at rank 0; if it is negative, the steps of all
-// ranks are listed.
+// sometimes level arrays of .tcs files. If a size is still unknown, it reads the text files without
+// sizes completely, as a run does. A dense tensor whose sizes are known needs no input.
+//
+// detail is the number of ranks whose steps are listed, starting at rank 0. If detail is negative,
+// the steps of all ranks are listed.
 func (j *Job) Plan(ctx context.Context, detail int) (out *Planned, err error) {
 	spec, err := j.blockSpec()
 	if err != nil {

@@ -190,8 +190,9 @@ func (j *Job) Files() []outfile.Use {
 	return append(list, output.Uses(j.Outputs, j.StatsFile)...)
 }
 
-// maxEmbeddedRanks is the largest number of ranks in one process. Each rank occupies threads of the
-// operating system. maxPlannedRanks is the largest number of ranks that a plan counts for.
+// maxEmbeddedRanks is the largest number of ranks in one process. There is a limit because each
+// rank occupies threads of the operating system. maxPlannedRanks is the largest number of ranks for
+// which a job can be planned.
 const maxEmbeddedRanks, maxPlannedRanks = 1024, 1 << 20
 
 // parseAndCheck parses the job and returns what is wrong with it on this number of ranks, before

@@ -7,7 +7,7 @@ import (
 	"distaff/spmd/launch"
 )
 
-// description returns the description of the job that must be the same at all ranks.
+// description lists the properties of the job that must be the same at all ranks.
 func (j *Job) description() launch.Description {
 	t := launch.Description{{"version", Version()}, {"statement", j.Statement}}
 	t.Add("-f", launch.Named(j.Formats)...)

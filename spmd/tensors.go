@@ -19,9 +19,10 @@ type TensorOption = memory.Option
 // slices. If they are wrong, results are wrong or the program crashes.
 func Trusted() TensorOption { return memory.Trusted() }
 
-// Dense makes a tensor of the given sizes that stores all values, in row-major order: the
-// coordinate of the last mode changes fastest. Without sizes it is a scalar. The memory of the
-// slices remains the caller's, as for the functions below: see the package comment.
+// Dense makes a tensor that stores all values, in row-major order: the coordinate of the last mode
+// changes fastest. dims has the sizes; without sizes the tensor is a scalar. The tensor uses the
+// memory of values without a copy. This also holds for the slices of CSR, CSC, COO and CSF. The
+// package comment says how long the caller must keep the slices.
 func Dense[V Value](values []V, dims ...int64) (*tcs.Tensor, error) {
 	return memory.Dense(values, dims...)
 }

@@ -49,7 +49,7 @@ func EmulatedOf(cfg cc.Config, memory int64) (*Backend, error) {
 // thread.
 var emulator = sync.OnceValue(kernels.NewRunner)
 
-// hostCompiler compiles for the emulation.
+// hostCompiler compiles kernels as C++ functions for the CPU. The emulated device runs them.
 type hostCompiler struct{ builder *cc.Builder }
 
 func (c hostCompiler) complete() bool { return c.builder.Compiler() != nil }

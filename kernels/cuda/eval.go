@@ -16,8 +16,9 @@ type memoryReader interface {
 // scope holds the values of the host's variables.
 type scope map[*ir.Var]*ir.Lit
 
-// eval returns the value of an expression. Package ir computes it by folding constants, but eval
-// itself computes products of complex64. So the result is the same as in every other engine.
+// eval returns the value of an expression. Arithmetic is computed by the constant folding of
+// package ir. Package ir does not fold products of complex64, so mulComplex64 computes them. The
+// elements of arrays are read from mem.
 func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 	switch x := x.(type) {
 	case *ir.Lit:
@@ -69,9 +70,9 @@ func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 	return nil, fmt.Errorf("BUG: cuda: an expression of type %T on the host", x)
 }
 
-// literal returns x as a constant. The caller has made x from constants with a constructor of
-// package ir. If x is not a constant, for example a division by zero, literal returns an internal
-// error that shows expr, the expression whose value x is.
+// literal returns x, the value of expr, as a constant. The caller has made x from constants with a
+// constructor of package ir. If x is not a constant, for example after a division by zero, literal
+// returns an internal error that shows expr.
 func literal(x, expr ir.Expr) (*ir.Lit, error) {
 	if l, ok := x.(*ir.Lit); ok {
 		return l, nil

@@ -66,7 +66,8 @@ type launch struct {
 	what    string // the statement
 }
 
-// readyStatus ensures that there is a status word that reports no failure.
+// readyStatus ensures that the call has a status word on the device, and that the word reports no
+// failure. The threads of a kernel report a failure there.
 func (c *call) readyStatus() error {
 	if c.status != 0 {
 		return nil
@@ -155,9 +156,9 @@ func (c *call) scan(s *ir.Scan) error {
 	return c.prelude(emitcuda.Scan(b.elem, v[1]-v[0]), at, v[1]-v[0], b.elem.Size(), slot{})
 }
 
-// prelude launches kernels that all leaves share, such as the kernels that fill an array. builtin
-// lists these launches. They work on the n elements of the given size in bytes at the device
-// address at. value is the value of a fill.
+// prelude launches the kernels that builtin lists, for example to fill an array. All leaves share
+// these kernels. They work on an array of n elements that starts at the given device address. size
+// is the size of an element in bytes. value is the value of a fill.
 func (c *call) prelude(builtin emitcuda.Call, at pointer, n, size int64, value slot) error {
 	var sums pointer
 	if builtin.Sums > 0 {

@@ -172,7 +172,9 @@ func (d *driver) library(name string) error {
 	return nil
 }
 
-// refused returns the error for a library's status code. what is the refused request.
+// refused returns the error for a math library that refused a request with status code rc. name is
+// the library, and what describes the request. The error is a *MemoryError if the library lacks
+// memory, and a *SetupError otherwise.
 func (d *driver) refused(name string, rc C.int, what string) error {
 	m := mathLibraries[name]
 	if int(rc) == m.memory {

@@ -89,8 +89,8 @@ var errUnknown = errors.New("unknown")
 
 func (p *planner) load(*ir.Array, int64) (*ir.Lit, error) { return nil, errUnknown }
 
-// run follows a statement. If a condition is unknown, it follows both branches and counts the
-// allocations of both.
+// run simulates a statement. If a condition is unknown, run simulates both branches and counts the
+// allocations of both. It simulates the body of a loop once.
 func (p *planner) run(s ir.Stmt) {
 	switch s := s.(type) {
 	case *ir.Block:

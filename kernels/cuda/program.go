@@ -15,9 +15,9 @@ type program struct {
 	what    string // the statement
 }
 
-// newProgram prepares the leaf f for calls. fresh says that the values of argument 0 are undefined
-// when a call starts. what is the statement, for messages. newProgram returns an error if f was not
-// made for a GPU.
+// newProgram prepares the leaf f for calls. fresh is true if the values of argument 0 are undefined
+// when a call starts. The string what is the statement, which error messages show. newProgram
+// returns an error if f was not made for a GPU.
 func newProgram(f *ir.Func, fresh bool, what string) (*program, error) {
 	p := &program{f: f, kernels: map[*ir.Launch]*emitcuda.Kernel{}, fresh: fresh, what: what}
 	if err := p.host(f.Body); err != nil {
@@ -29,9 +29,9 @@ func newProgram(f *ir.Func, fresh bool, what string) (*program, error) {
 	return p, nil
 }
 
-// host returns an error if s, or a statement inside s, cannot be executed outside of kernels.
-// Outside of kernels, the host executes a statement, or the device executes it as an operation such
-// as a copy. s must be a statement of the leaf's host part.
+// host returns an error if s, or a statement inside s, can run only in a kernel. s must be a
+// statement of the leaf's host part. The host executes such statements itself, or starts them on
+// the device, for example a kernel or a copy.
 func (p *program) host(s ir.Stmt) error {
 	switch s := s.(type) {
 	case *ir.Launch:

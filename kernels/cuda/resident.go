@@ -13,8 +13,8 @@ import (
 // caller declared resident (Backend.Resident). Without this declaration the store could not tell a
 // tensor's memory from later data at the same address.
 //
-// All methods of store must be called on the device's thread: within a function that is passed to
-// the device's method do or to its method always.
+// All methods of store must be called on the device's thread. Functions run there if they are
+// passed to device.do or device.always.
 type store struct {
 	dev     device
 	tensors map[*tcs.Tensor]*residentTensor
@@ -76,8 +76,9 @@ func (s *store) pin(t *tcs.Tensor) {
 	}
 }
 
-// leave makes later stores to a resident tensor's values stay on the device until they are fetched
-// or the array leaves the device.
+// leave stops the copying of t's values to the host at the end of a call (Backend.Leave). Values
+// that a leaf stores to t then stay on the device. The store copies them to the host in fetch, or
+// when it drops the array. leave does nothing if t is not resident.
 func (s *store) leave(t *tcs.Tensor) {
 	if e := s.tensors[t]; e != nil && !e.left {
 		e.left = true
@@ -254,14 +255,14 @@ func (s *store) drop(r *residentArray) error {
 	return s.dev.free(at)
 }
 
-// use finds the resident array that contains the given host memory. It returns the memory's device
-// address and the array, or 0 and nil if there is no such array. If the array is not on the device,
-// use allocates it there and copies its contents. If the allocation fails, the error contains the
-// name what.
+// use returns the device address of the given host memory, and the resident array that contains
+// this memory. If no resident array contains it, use returns 0 and nil. If the array is not on the
+// device, use allocates it there and copies its contents. The string what names the array in the
+// error of a failed allocation.
 //
-// If fresh is true, the caller does not need the contents of the given memory. If that memory is
-// also the whole array, its contents are not copied to the device. Call endUse once for each call
-// of use that returns an array.
+// If fresh is true, the caller does not need the contents of the given memory. In this case, use
+// does not copy the contents of an array that consists of exactly this memory. Call endUse once for
+// each call of use that returns an array.
 func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (pointer,
 	*residentArray, error) {
 	r := s.around(host, bytes)
@@ -295,8 +296,8 @@ func (s *store) upload(at pointer, host unsafe.Pointer, bytes int64) error {
 	return s.dev.upload(at, host, bytes)
 }
 
-// around returns a resident array that contains the given memory, or nil. It prefers the array that
-// is exactly the memory.
+// around returns a resident array that contains the given memory, or nil. If there is an array with
+// exactly this address and size, around returns this array.
 func (s *store) around(host unsafe.Pointer, bytes int64) (found *residentArray) {
 	for _, r := range s.arrays {
 		off := uintptr(host) - uintptr(r.host)
@@ -348,10 +349,11 @@ func (s *store) rewritten(t *tcs.Tensor) {
 	s.changed(t.Vals.Ptr, t.Vals.Len*int64(t.Vals.Width), nil)
 }
 
-// renew updates the record of tensor t after a leaf has given new arrays to t. made lists all
-// arrays that the leaf made on the device: it maps their host addresses to their device addresses.
-// The store becomes the owner of the arrays in made that belong to t. For each such array, taken
-// maps the device address to the array's new record.
+// renew updates the record of tensor t after a leaf has given new arrays to t. made has the arrays
+// that the leaf made on the device: it maps their host addresses to their device addresses. The
+// store takes over an array of made if the array belongs to t and the store has no device copy of
+// it yet. taken has the arrays that were taken over: it maps their device addresses to their new
+// records. If t is not resident, taken is nil.
 //
 // renew does not report a lost device, because the leaf's results are complete. The next call
 // reports it.

@@ -12,9 +12,10 @@ import (
 	"unsafe"
 )
 
-// stage is two buffers for all copies between host and device, in pinned memory if possible. While
-// the device copies one half, the CPU fills or empties the other. The tensors' own memory is not
-// pinned: pinning takes longer than the copy, and the memory may be a mapped file that shrinks.
+// stage holds two buffers, called halves, for all copies between host and device. They are in
+// pinned memory if possible. While the device copies one half, the CPU fills or empties the other
+// half. The tensors' own memory is not pinned: pinning takes longer than the copy, and the memory
+// may be a mapped file that shrinks.
 type stage struct {
 	half        [2]unsafe.Pointer
 	busy        [2]C.dst_cu_handle // events: the copy from or to the half is complete
@@ -57,9 +58,9 @@ func (s *stage) repair(d *driver) error {
 	return nil
 }
 
-// switchHalf makes the other half of the staging buffer current, and waits until the last copy from
-// or to that half is complete. stream is the stream of the copies that use the half that was
-// current before.
+// switchHalf makes the other half of the staging buffer current. It waits until the last copy from
+// or to this half is complete. The copies of the previous half run on the given stream. switchHalf
+// records an event there, so that a later call can wait for these copies.
 func (s *stage) switchHalf(d *driver, stream C.dst_cu_handle) error {
 	if err := d.check(C.cu_event_record(d.lib.fn, s.busy[s.cur], stream),
 		"cuEventRecord"); err != nil {
@@ -161,8 +162,8 @@ func (s *stage) fetch(d *driver, half int, src pointer, bytes int64) error {
 	return d.check(C.cu_event_record(d.lib.fn, s.busy[half], d.compute), "cuEventRecord")
 }
 
-// moveAlone is the smallest size in bytes that several threads copy, because one thread is slower
-// than the bus.
+// moveAlone is a size in bytes. If a copy is smaller, move uses one thread. Otherwise move may use
+// several threads, because one thread is slower than the bus.
 const moveAlone = 1 << 20
 
 // move copies memory that does not overlap.

@@ -35,7 +35,7 @@ func (Backend) Build(_ context.Context, u *codegen.Unit) (kernels.Leaf, error) {
 func (Backend) Complete() bool { return true }
 func (Backend) Name() string   { return "interpreter" }
 
-// Key returns "", because nothing is kept.
+// Key returns "", because the interpreter makes no objects that a cache could store.
 func (Backend) Key(*codegen.Unit) string { return "" }
 
 func (f *leaf) Close() error { return nil }

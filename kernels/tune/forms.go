@@ -29,8 +29,9 @@ const maxRounds, minRounds = 11, 5
 // divided by the form's time must be at least minGain.
 const minGain = 1.05
 
-// measured returns the choices whose fastest form is measured on this machine. For the other
-// choices, the fastest forms are shipped with the program for some models of CPU.
+// measured returns the choices among forms of code whose fastest form is measured on this machine.
+// It omits the other choices, for which the program contains the fastest forms for some models of
+// CPU.
 func measured() []forms.Measured {
 	return slices.DeleteFunc(slices.Clone(forms.Measurements),
 		func(c forms.Measured) bool { return c.Shipped })
@@ -44,10 +45,11 @@ type formTimer interface {
 	elapsed() float64
 }
 
-// fastest times the forms of each choice and returns the fastest form of each. It times them in
-// rounds while Time lasts, but in at least minRounds and at most maxRounds. A form replaces the
-// default only if its best time and most of its rounds are faster by the factor minGain. So one
-// lucky run of a form, or one slow run of the default, decides nothing.
+// fastest times the forms of each choice and returns the fastest form of each. It times all forms
+// in rounds. There are at least minRounds rounds, and at most maxRounds. After minRounds, another
+// round starts only if there is enough of Time left. A form replaces the default only if its best
+// time and most of its rounds are faster by the factor minGain. So one lucky run of a form, or one
+// slow run of the default, decides nothing.
 func fastest(ctx context.Context, choices []forms.Measured, by formTimer) (forms.Set, error) {
 	times := map[string]map[int64][]float64{}
 	for _, c := range choices {
@@ -100,11 +102,10 @@ func replacesDefault(standard, form []float64) bool {
 	return slices.Min(standard) >= minGain*slices.Min(form) && 2*rounds > len(standard)
 }
 
-// formCase describes the computation that times the forms of one choice. If sum is set, it is the
-// sum of two sparse matrices. Otherwise it is the product of a sparse matrix with a dense matrix or
-// vector. rows and picked are the numbers of rows and columns of the sparse matrices, and each of
-// their rows has formEntries entries. values is the number of values in each row of the dense
-// matrix.
+// formCase describes the computation that times the forms of one choice. If sum is set, the
+// computation adds two sparse matrices. Otherwise it multiplies a sparse matrix by a dense matrix
+// or vector. A sparse matrix has "rows" rows, "picked" columns and formEntries entries in each row.
+// A dense matrix has "values" columns.
 type formCase struct {
 	stmt           string
 	rows           int64
@@ -115,11 +116,11 @@ type formCase struct {
 	sum      bool
 }
 
-// formEntries is the number of entries in each row of the sparse matrix that forms are timed with.
-// The forms of Streams change how the matrix's own values are read. For these forms the matrix has
-// at most streamedEntries entries, and it is multiplied by a vector of 2 MiB. The forms of FarRows
-// change how rows of the second operand are read. For these forms the second operand is larger than
-// the caches, and the entries of the matrix pick rows from the whole operand.
+// formEntries is the number of entries in each row of the sparse matrices that forms are timed
+// with. streamedEntries is the largest number of entries of the matrix for forms.Streams, whose
+// forms change how the matrix's own values are read. This matrix is multiplied by a vector of 2
+// MiB. For forms.FarRows, the second operand is larger than the caches, and the entries of the
+// matrix select rows from the whole operand.
 const formEntries, streamedEntries = 8, 3 << 20
 
 func (l *leaves) formCase(name string) formCase {
@@ -264,10 +265,10 @@ func (l *leaves) formUnit(name string, form int64) (*codegen.Unit, error) {
 			Sizes: map[string]int64{"i": x.rows, "j": x.picked, "k": x.values}}})
 }
 
-// formData makes the arguments of the leaves that time the forms of a choice. A leaf computes a
-// result y from a sparse matrix A and an operand x. formData returns y, A and x, and then tensors
-// that own the memory of values. The values of one operand belong to l.data. The caller closes
-// every returned tensor.
+// formData makes the arguments of the leaves that time the forms of the named choice. A leaf
+// computes a result y from a sparse matrix A and an operand x. formData returns y, A and x. After
+// them, it returns two tensors that own memory of their values. The values of A or x are the array
+// l.data, which formData does not return. The caller closes every returned tensor.
 func (l *leaves) formData(name string) (args []*tcs.Tensor, err error) {
 	x := l.formCase(name)
 	// of the result, and of the operand whose values are not the data of memory

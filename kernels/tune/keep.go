@@ -81,11 +81,11 @@ func LoadModel(root string) (*Model, error) {
 	return m, nil
 }
 
-// The text of this constant is the end of check's messages.
+// again is the end of check's messages.
 const again = "; run distaff doctor --tune again"
 
-// check returns an error if one of the figures that it looks for is missing, or if a figure is
-// impossible. It does not look for FirstTouch, Atomic, Region, Call, Dependent, Forms and Messages.
+// check returns an error if the model lacks a figure or has an impossible figure. It accepts a
+// model without FirstTouch, Atomic, Region, Call, Dependent, Forms or Messages.
 func (m *Model) check() error {
 	if len(m.Levels) == 0 || len(m.Gathers) == 0 || m.Threads < 1 {
 		return errors.New("the machine model in the cache lacks cache levels, indexed reads or threads" + again)

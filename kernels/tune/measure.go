@@ -20,15 +20,14 @@ type Options struct {
 // minimum that each figure needs, and to repeat measurements with impossible figures.
 const Time = 2.3
 
-// calibrateSeconds and roundsSeconds are minimum durations. The search for the number of
-// repetitions of each loop gets at least calibrateSeconds. If the search ends in its time, the
-// repeated measurement of all loops gets at least roundsSeconds. Both apply even if compiling and
-// timing the forms took longer than planned.
+// calibrateSeconds and roundsSeconds are minimum durations. Calibration, which finds the number of
+// repetitions of each loop, gets at least calibrateSeconds. If calibration ends before its
+// deadline, the rounds that measure all loops again get at least roundsSeconds. Both minimums apply
+// even if compiling, or timing the forms, took longer than planned.
 const calibrateSeconds, roundsSeconds = 1.0, 0.3
 
-// minRunSeconds is the smallest duration of the last run in calibrate. This run is shorter only if
-// no time is left to find a larger number of repetitions, or if the number has reached 2^40. A
-// later run may be shorter.
+// minRunSeconds is the smallest duration of a run that calibrate accepts. It accepts a shorter run
+// if its deadline has passed, or if the number of repetitions has reached 2^40.
 const minRunSeconds = 0.5e-3
 
 // Measure measures the machine. No other program should run meanwhile. If other work makes some
@@ -149,11 +148,11 @@ func runOnce(ctx context.Context, by prober, p probe, reps int64, best map[probe
 // next. The growth is limited because the times of short loops are inexact.
 const maxGrowth = 64
 
-// calibrate returns how often the loop of a probe must be repeated so that it runs for
-// minRunSeconds. It runs the probe with more and more repetitions. At 2^40 repetitions, or after
-// the deadline, in seconds since the measurement began, it stops and returns the last number of
-// repetitions. The prober "by" runs the probe, and calibrate stores the time of the last run in
-// best.
+// calibrate returns the number of repetitions with which a probe's loop runs for minRunSeconds. It
+// runs the probe with more and more repetitions until a run is long enough. It also stops at 2^40
+// repetitions, and at the first run after the deadline that the clock can measure. The deadline is
+// in seconds since the measurement began. The prober "by" runs the probe. calibrate stores the time
+// of the last run in best.
 func calibrate(ctx context.Context, by prober, p probe, deadline float64,
 	best map[probe]float64) (reps int64, err error) {
 	for reps = 1; ; {
@@ -179,9 +178,9 @@ func growth(s sample) int64 {
 	return max(min(int64(1.2*minRunSeconds/s.seconds)+1, maxGrowth), 2)
 }
 
-// rerun runs a probe once more, with the number of repetitions reps[p]. If this run is shorter than
-// half of minRunSeconds, rerun increases reps[p]. The number is then too small, for example because
-// other work slowed down the run from which it was determined.
+// rerun runs a probe once more, with reps[p] repetitions. If the run is shorter than half of
+// minRunSeconds, the number of repetitions is too small, and rerun increases it for the next run.
+// It can be too small if other work slowed down the run from which it was determined.
 func rerun(ctx context.Context, by prober, p probe, reps map[probe]int64,
 	best map[probe]float64) error {
 	s, err := runOnce(ctx, by, p, reps[p], best)

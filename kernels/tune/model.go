@@ -132,11 +132,11 @@ func (l *Level) caches(threads int) int64 {
 	return int64((max(threads, 1) + shared - 1) / shared)
 }
 
-// A cache serves a data set completely up to servedFill times the cache's size, which is usually
-// where the cache is measured (makeSets). From missedFill times its size, the cache serves nothing.
-// Between the two the share of misses grows with the size. The reason is that outer caches choose a
+// servedFill and missedFill are sizes of data sets, as multiples of a cache's size. Up to
+// servedFill, the cache serves the whole data set. From missedFill on, it serves nothing. Between
+// the two, the share of misses grows linearly. The growth is gradual because outer caches choose a
 // set by physical address, and the pages of a data set are at arbitrary addresses. So some sets
-// overflow before the cache is full, and others still have room when it is.
+// overflow before the cache is full, and others still have room.
 const servedFill, missedFill = 0.5, 2.5
 
 // missShare returns the share of a data set that this level's caches do not serve. The given number
@@ -146,10 +146,10 @@ func (l *Level) missShare(bytes int64, threads int) float64 {
 	return min(max((full-servedFill)/(missedFill-servedFill), 0), 1)
 }
 
-// secondsPerByte returns the time per byte of a pass over a data set. bytes is the size of the data
-// set, and threads is the number of threads that work on it together. rate returns the rate at
-// which a level is read or written. owners is the number of threads that the data set is divided
-// among, which determines how many caches hold it.
+// secondsPerByte returns the time per byte of a pass over a data set of the given number of bytes.
+// rate selects the rate at which a memory level is read or written. threads is the number of
+// threads that work on the data set together. The data set is divided among the caches of "owners"
+// threads.
 func (m *Model) secondsPerByte(rate func(*Level) Pair, bytes int64, owners,
 	threads int) (seconds float64) {
 	missed := 1.0

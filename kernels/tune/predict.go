@@ -116,10 +116,9 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	return math.Max(math.Max(reads+lanes, picks+computes+waits)+writes, waits+enters) + regions
 }
 
-// bytesBetween returns how many bytes enter the caches between two reads of the same row by access
-// n (a Pick). These bytes are the whole array of access n, and a part of the array of each other
-// access that alternates with it (in the same Phase). This part is what the other access reads in
-// the meantime.
+// bytesBetween returns the number of bytes that enter the caches between two reads of the same row
+// of l.Picks[n]. The bytes are the whole array of this Pick, and parts of the arrays of other Picks
+// with the same Phase. Such a part is what the other Pick reads in the meantime.
 func (l *Leaf) bytesBetween(n int) int64 {
 	p := l.Picks[n]
 	bytes, moved := float64(p.Bytes), p.moved()
@@ -131,8 +130,8 @@ func (l *Leaf) bytesBetween(n int) int64 {
 	return int64(bytes)
 }
 
-// moved returns the number of bytes that all passes together bring into the caches. A row counts as
-// at least one cache line, but a pass brings in at most Reach bytes.
+// moved returns the number of bytes that all passes of p together bring into the caches. Each row
+// counts as at least one cache line. Each pass counts as at most Reach bytes.
 func (p *Pick) moved() float64 {
 	return math.Min(p.Count*math.Max(p.Run, Line), p.Passes*p.Reach)
 }
@@ -140,10 +139,10 @@ func (p *Pick) moved() float64 {
 // gatherSeconds predicts the time of the indirect reads that p describes. interval is the number of
 // bytes that enter the caches between two reads of the same row.
 //
-// The time of one transfer is the smaller of two estimates. The first is the time of random reads
-// from an array of interval bytes. The second is the time of reading sequentially all memory that
-// the passes over the array touch, plus the time of gathering the rows from the nearest cache. The
-// second can be smaller if the rows are close together.
+// The time of moving each row once is the smaller of two estimates. The first estimate is the time
+// of random reads from an array of interval bytes. The second estimate is the time of a sequential
+// read of all memory that the passes touch, plus the time of gathering the rows from the nearest
+// cache. The second can be smaller if the rows are close together.
 func (m *Model) gatherSeconds(p Pick, interval int64, threads int) float64 {
 	gathers := p.Count * m.rowSeconds(interval, p.Run, threads)
 	each := p.Count * m.rowSeconds(0, p.Run, threads)

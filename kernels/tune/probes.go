@@ -143,10 +143,10 @@ func (l *leaves) compile(cfg cc.Config) error {
 	return nil
 }
 
-// minData and maxData limit the size, in bytes, of the array that is used to measure main memory.
-// The size is four times the size of the last-level caches (lastCache), but at least minData. If
-// that is more than maxData, the size is maxData, because filling a larger array takes too long.
-// But the size is always at least twice the size of the last-level caches.
+// minData and maxData limit the size, in bytes, of the array with which main memory is measured.
+// The size is four times the size of the last-level caches (lastCache). It is at least minData. It
+// is at most maxData, because filling a larger array takes too long. But it is at least twice the
+// size of the last-level caches, even if that exceeds maxData.
 const minData, maxData = 64 << 20, 512 << 20
 
 // dataBytes returns the size, in bytes, of the array that is used to measure main memory. memory is
@@ -219,9 +219,10 @@ func gathers(bytes int64) (list []Gather) {
 	return list
 }
 
-// makeSets chooses the elements that are used to measure each memory level. elements is the number
-// of all elements. For a cache, the chosen elements occupy about half of the cache's size. But they
-// occupy at least twice the size of the next inner cache if there is room.
+// makeSets chooses the elements with which each memory level is measured. elements is the number of
+// elements that main memory is measured with. The elements for a cache fill half of the cache. If
+// half of the cache is less than twice the next inner cache, they fill twice the next inner cache,
+// but at most three quarters of the cache.
 func makeSets(m *Model, elements int64) []set {
 	var sets []set
 	from, inner := int64(0), [2]int64{}

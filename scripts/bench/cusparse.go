@@ -25,8 +25,8 @@ var sparseNames = []string{"libcusparse.so.12", "libcusparse.so.13", "libcuspars
 // attributeL2 identifies the size of the cache in the interface of the CUDA driver.
 const attributeL2 = 38
 
-// card is device 0, with cuSPARSE and device memory of its own. One thread does all its work in
-// device memory.
+// card measures device 0 without Distaff's leaves: the speed of copies and of cuSPARSE's
+// algorithms. All measurements run on one thread (see do).
 type card struct {
 	work   chan func()
 	sparse bool // there is a cuSPARSE
@@ -157,14 +157,17 @@ type algorithm struct {
 	number, prepared C.int
 }
 
-// algorithms returns the algorithms for two names with their numbers.
+// algorithms returns the variants to time: cuSPARSE's default algorithm and two others, each with
+// and without preprocessing. a and b are the names of the two others, and x and y are their numbers
+// in cuSPARSE.
 func algorithms(a string, x C.int, b string, y C.int) []algorithm {
 	return []algorithm{{"default", 0, 0}, {a, x, 0}, {b, y, 0}, {"default, prepared", 0, 1},
 		{a + ", prepared", x, 1}, {b + ", prepared", y, 1}}
 }
 
-// run times cuSPARSE's algorithms for the statement that reference computes over a matrix, and
-// returns the time and the result of the fastest.
+// run times cuSPARSE's algorithms for SpMV, SpMM or SDDMM. It returns the time and the result of
+// the fastest one. A is the sparse matrix, and x lists the dense operands: two for SDDMM, and
+// otherwise one. rounds is the number of timed runs of each algorithm.
 //
 // The SDDMM of cuSPARSE does not multiply the dot products by A's values, so run does it.
 func (c *card) run(A *tcs.Tensor, x []*tcs.Tensor, rounds int) (t theirs, err error) {

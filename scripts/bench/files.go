@@ -138,8 +138,8 @@ func readFile(path string) int64 {
 		make([]byte, 1<<20)))
 }
 
-// loadOnce loads the file's blocks at every rank. It returns the number of bytes that the rank with
-// the largest memory allocated.
+// loadOnce loads the tensor in the file at loadRanks ranks. Each rank loads its own blocks.
+// loadOnce returns the largest number of bytes that were allocated at one rank.
 func loadOnce(ctx context.Context, path string, target *load.Target) int64 {
 	peaks := make([]int64, loadRanks)
 	check(local.Run(ctx, loadRanks, func(c comm.Comm) error {
@@ -194,8 +194,9 @@ func texts(b *bench) (rows []row) {
 	return append(rows, row{name: "memory", threads: once, measure: func(int) { b.textMemory(n) }})
 }
 
-// textFile is a text file of head and n random entries, whose values have the digits that a program
-// would print. If sorted is true, the entries are in lexicographic order, mode 0 first.
+// textFile describes a text file with the entries of a tensor. The file begins with the text head,
+// and n random entries follow. dims has the sizes of the tensor. The values have the digits that a
+// program would print. If sorted is true, the entries are in lexicographic order, mode 0 first.
 type textFile struct {
 	name, head string
 	n          int
@@ -230,8 +231,9 @@ func (f *textFile) write(dir string) string {
 }
 
 // sort changes the first two coordinates of entry k so that the entries are in lexicographic order.
-// A coordinate of mode 0 has a hundred entries, or more if that are too few. Its entries are in
-// increasing ranges of mode 1.
+// at has the coordinates of the entry. Consecutive entries get the same coordinate of mode 0, in
+// groups of a hundred, or in larger groups if mode 0 has too few coordinates. Within a group, mode
+// 1 is divided into one range for each entry, in increasing order.
 func (f *textFile) sort(k int, at []int) {
 	each := max(100, (f.n+f.dims[0]-1)/f.dims[0])
 	rows := (f.n + each - 1) / each

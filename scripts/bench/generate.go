@@ -52,8 +52,10 @@ func full(name string, dims ...int64) *tcs.Tensor {
 	return must(shaped(name, strings.Repeat("d", len(dims)), dims, dims...))
 }
 
-// shaped makes a tensor whose levels, in the order of the modes, have the given numbers of
-// coordinates. The last number is the number of entries. The caller stores the levels' arrays.
+// shaped makes a tensor with random values. counts has the number of stored coordinates of each
+// level, which is the number of entries for the last level. The levels are in the order of the
+// modes. The caller stores the levels' arrays. shaped returns an error if the number of entries
+// does not fit 32 bits.
 func shaped(name, format string, dims []int64, counts ...int64) (*tcs.Tensor, error) {
 	if counts[len(counts)-1] > math.MaxInt32 {
 		return nil, fmt.Errorf("%s: more entries than 32 bits count", name)

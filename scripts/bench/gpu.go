@@ -21,16 +21,16 @@ type device struct {
 	seen    map[string]float64 // seconds of the lines so far, by row and schedule
 }
 
-// gpuRow is the lines of a statement over inputs, one for each schedule.
+// gpuRow is a statement over inputs, with one line of the table for each schedule.
 type gpuRow struct {
 	name   string
 	kernel kernel
 	lines  []gpuLine
 }
 
-// gpuLine is a line of a GPU's table. The time is compared with versus: with cuSPARSE, with another
-// schedule of the row, or with the same schedule in another row. If versus is "", it is not
-// compared.
+// gpuLine is a line of the table of the group gpu: the time of one schedule. versus names another
+// time, with which this time is compared: "cuSPARSE", another schedule of the same row, or another
+// row with the same schedule. If versus is "", the time is not compared.
 type gpuLine struct {
 	schedule schedule
 	versus   string
@@ -41,11 +41,15 @@ type gpuLine struct {
 
 const cuSPARSE = "cuSPARSE"
 
-// gpuRows returns the lines of the group. Limits are on lines of the default schedules, and on
-// claims of Senanayake's thesis (2020). The lines of skew compare matrices with more and more
-// uneven rows (figure 8-7): long rows slow down A.10, because a single warp computes a whole row.
-// The lines of shortwide (section 8.5) are of few, long rows. With 256 rows, as in listing A.10, a
-// single block gets all rows. The lines of unroll are of section 8.3.
+// gpuRows returns the rows of the group gpu. Limits are on lines of the default schedules, and on
+// lines that check claims of Senanayake's thesis (2020). The following rows are for sections of the
+// thesis:
+//
+//   - skew: matrices with more and more uneven rows (figure 8-7). Long rows slow down schedule
+//     A.10, because a single warp computes a whole row.
+//   - shortwide: a matrix with few, long rows (section 8.5). If a block gets 256 rows, as in
+//     listing A.10, a single block gets all rows.
+//   - unroll: section 8.3.
 func gpuRows() (list []gpuRow) {
 	spmv := func(name, input string, lines ...gpuLine) {
 		list = append(list, gpuRow{name, kernel{stmt: "y(i) = A(i,j) * x(j)",
@@ -132,8 +136,8 @@ func openGPU(b *bench) bool {
 	return true
 }
 
-// onGPU returns the rows of leaves on a GPU. Times are medians of the launched work by CUDA events.
-// A turn on a GPU has seven runs. Results are compared with loops on the CPU.
+// onGPU returns the rows of the group gpu. On a GPU, a time is the median of 7 runs for each of
+// bench.rounds, by the clock of the device. Results are compared with loops on the CPU.
 func onGPU(b *bench) (rows []row) {
 	for _, r := range gpuRows() {
 		rows = append(rows, row{name: r.name, threads: once, measure: func(int) {
@@ -399,8 +403,9 @@ func a8(perWarp, warps, columns int) schedule {
 		"pos(f,fpos,B(i,k,l)), ", "j", perWarp, warps, columns)
 }
 
-// entriesOfWarps divides the loop fpos, which the commands in fuse make, among blocks and warps,
-// and the loop over columns among threads.
+// entriesOfWarps returns a schedule that gives perWarp entries to each warp. The commands in fuse
+// make the loop fpos over the entries. The schedule divides fpos among blocks and warps. It divides
+// the loop over the dense columns, which the parameter column names, among the threads of a warp.
 func entriesOfWarps(name, fuse, column string, perWarp, warps, columns int) schedule {
 	return schedule{fmt.Sprintf("%s %d entries a warp", name, perWarp),
 		fuse + fmt.Sprintf("split(fpos,block,fpos1,%d), split(fpos1,warp,nnz,%d), "+

@@ -16,22 +16,22 @@ import (
 	"distaff/spmd"
 )
 
-// generated describes an input. kind is one of three:
+// generated describes an input that bench generates. The kind is one of these:
 //
-//   - a kind of generated operand of a job, such as uniform:ENTRIES or dense
-//   - fibres:SHARE
-//   - a kind that the function degrees knows
+//   - a kind of generated operand of a job (spmd.Generated), such as uniform:ENTRIES or dense
+//   - fibres:SHARE (see the function fibres)
+//   - a kind from the list of the function degrees, followed by its numbers
 //
-// Sizes shrink with the scale, and so do counts of more than 100,000 entries. fixed is the number
-// of last modes whose sizes do not shrink.
+// Sizes shrink with the scale. Numbers of entries shrink too if they are more than 100,000. fixed
+// is the number of last modes whose sizes do not shrink.
 type generated struct {
 	kind, format string
 	dims         []int64
 	fixed        int
 }
 
-// inputs lists generated tensors by name. A name that the table lacks is looked up without the
-// number at its end. The name then stands for another tensor of the same kind.
+// inputs maps names to generated inputs. If a name is not in the map, known looks for the name
+// without the number at its end. So b1 and b2 are inputs like b, but with other entries.
 var inputs = map[string]generated{
 	"a":  {"uniform:10000000", "ds", []int64{1e6, 1e6}, 0},
 	"b":  {"rows:5000000:0.884", "ds", []int64{5e5, 5e5}, 0},
@@ -99,8 +99,8 @@ const columns = 32
 // scaled shrinks a size or count.
 func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 16) }
 
-// known returns the description of a generated input, or nothing if the name is not of such an
-// input.
+// known returns the description of the generated input with the given name. If the name is not of
+// such an input, the kind of the result is "".
 func known(name string) generated {
 	if c, ok := strings.CutPrefix(name, "geometric"); ok {
 		return generated{"geometric:400000000:" + c, "ds", []int64{200e3, 40e6}, 0}
@@ -167,7 +167,8 @@ func (b *bench) make(name string) *tcs.Tensor {
 	panic("BUG: bench: input " + name)
 }
 
-// number and integer return numbers in names and kinds of inputs.
+// number returns the number in a part of the name or kind of an input. It panics if the text is not
+// a number. The function integer does the same for integers.
 func number(text string) float64 {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -242,8 +243,9 @@ func (b *bench) forget() {
 	clear(b.tensors)
 }
 
-// file returns the path of a file that holds an input, and makes it at first use. write stores a
-// tensor, and ending ends the name. The file is removed after the row.
+// file returns the path of a file that holds the named input. At first use, it makes the file by a
+// call of write. ending is the ending of the file's name, such as ".tcs". The file is removed after
+// the current row of the table.
 func (b *bench) file(name, ending string, write func(path string, t *tcs.Tensor)) string {
 	path := filepath.Join(b.dir, "row", strings.ReplaceAll(name, ":", "-")+ending)
 	if _, err := os.Stat(path); err != nil {
@@ -264,8 +266,8 @@ func written(path string, write func(w *bufio.Writer)) {
 	check(cmp.Or(w.Flush(), f.Close())) // Flush returns the first error of all writes
 }
 
-// dump writes a tensor in the format that peer describes: CSR, a sparse tensor of order 3, or a
-// dense matrix or vector.
+// dump writes a tensor to a file for the program of a peer. The comment of peer describes the
+// file's format. t is a sparse matrix, a sparse tensor of order 3, or a dense matrix or vector.
 func dump(path string, t *tcs.Tensor) {
 	dims, level := t.Header.Dims, &t.Levels[len(t.Levels)-1]
 	var parts []any

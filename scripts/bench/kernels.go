@@ -72,7 +72,8 @@ func (b *bench) ours(k kernel, threads int, schedule ...string) (outcome, *tcs.T
 	return outcome{report.Stats.Phases.Compute, total(report.Result), true, nil}, report.Result
 }
 
-// timesOf returns the side of a job whose result is not compared with others.
+// timesOf returns a side of a comparison: it runs a job, and returns the times but not the sum of
+// the result. So the result is not compared with other sides.
 func (b *bench) timesOf(job maker, threads int) side {
 	return func() outcome {
 		report := must(job(threads).Run(b.ctx))
@@ -157,8 +158,10 @@ func emptyLike(t *tcs.Tensor, function string, arena *kernels.Arena) *tcs.Tensor
 	return out
 }
 
-// sides returns the side of a kernel by Distaff and the side of its handwritten function. If
-// between is not nil, it is a side between them. It gets the result of the first, as the last does.
+// sides returns the sides that compare a kernel by Distaff with a handwritten function. The first
+// side runs the kernel. If between is not nil, the second side calls between with the first side's
+// result. The last side runs the handwritten function. The result of this function has the sizes
+// and levels of the first side's result.
 func (b *bench) sides(ours, hand kernel, threads int, between func(result *tcs.Tensor) outcome,
 	schedule ...string) []side {
 	var result *tcs.Tensor

@@ -200,8 +200,8 @@ func assembly(b *bench) (rows []row) {
 	return rows
 }
 
-// into returns the side of the leaf that computes only values and stores them in a result that
-// already has the pattern.
+// into returns a function for the parameter between of sides. The function runs the leaf that
+// computes only values. The leaf stores them in a result that already has the pattern.
 func (b *bench) into(k kernel, threads int) func(result *tcs.Tensor) outcome {
 	return func(result *tcs.Tensor) outcome {
 		j := b.job(k, threads)
@@ -211,22 +211,22 @@ func (b *bench) into(k kernel, threads int) func(result *tcs.Tensor) outcome {
 	}
 }
 
-// modeLimit is the largest accepted time of MTTKRP in any mode, as a multiple of the time in mode
-// 0. Other modes can be slower, because they read and write a row of the result for each entry,
-// whereas mode 0 keeps rows in registers.
+// modeLimit is the largest accepted ratio of two times: MTTKRP in any mode, divided by MTTKRP in
+// mode 0. Other modes can be slower, because they read and write a row of the result for each
+// entry. Mode 0 keeps rows in registers.
 //
-// copyLimit is the largest accepted time of a product that sums one mode, as a multiple of another
-// time: the time of making a copy with this mode last, plus the time of the product from the copy.
+// copyLimit is the largest accepted ratio for a product that sums one mode. The time of the product
+// is divided by another time: making a copy with this mode last, and computing the product from the
+// copy.
 const modeLimit, copyLimit = 1.5, 1
 
-// modes returns the lines of products along every mode of a tensor. The measured products read one
-// copy of the tensor, which is stored in the order of its modes. There are two comparisons:
+// modes returns the lines of products along every mode of a tensor. The tensor is stored once, in
+// the order of its modes. There are two kinds of lines:
 //
-//   - MTTKRP in each mode is compared with MTTKRP in mode 0, whose result is written in storage
-//     order.
-//   - A product that sums one mode, except the last mode, and whose result has compressed levels,
-//     is compared with a product that reads a copy. The copy stores this mode last, and the time of
-//     making it is added.
+//   - MTTKRP in each mode is compared with MTTKRP in mode 0.
+//   - A product that sums one mode, except the last mode, is compared with the same product from
+//     a copy. The copy stores this mode last, and the time of making the copy is added. The
+//     result has compressed levels.
 func modes(b *bench) (rows []row) {
 	for _, t := range []string{"c", "d", "e", "f"} {
 		add := func(name string, k, reference kernel, limit float64, copied int) {
@@ -266,10 +266,12 @@ func modes(b *bench) (rows []row) {
 	return rows
 }
 
-// summed returns the product of a tensor with a vector (TTV) or, if column names a variable, with a
-// matrix (TTM), summed over one mode. The result has the levels of the other modes in order. The
-// kernel is named after the generated input called tensor and has its sizes. The kernel reads the
-// input called input, which may be a copy of that tensor in another mode order.
+// summed returns the kernel that multiplies a tensor by a vector (TTV) or a matrix (TTM), and sums
+// over the given mode. column is "" for a vector. For a matrix, it is a comma and the variable of
+// the matrix's columns. The result has a compressed level for each other mode of the tensor, in
+// order. The parameter tensor is the name of a generated input, from which the kernel gets its name
+// and sizes. The kernel reads the input called input, which may be a copy of that tensor in another
+// mode order.
 func summed(tensor, input string, mode int, column string) kernel {
 	vars := letters[:len(inputs[tensor].dims)]
 	rest := slices.Delete(slices.Clone(vars), mode, mode+1)
@@ -304,10 +306,11 @@ func mttkrp(tensor string, mode int) kernel {
 	return k
 }
 
-// contractions are statements of dense operands. Each needs about as many multiply-adds as a
-// product of two square matrices with n rows. The limit is the smallest speed, relative to a direct
-// call of OpenBLAS for the product, and the second limit is the same if leaves have no BLAS; 0
-// means no such line.
+// contractions are the statements of the group dense. Each needs about as many multiply-adds as a
+// product of two square matrices with n rows. The speed of a statement is divided by the speed of a
+// direct call of OpenBLAS for that product. The limit is the smallest accepted ratio. The second
+// limit is the smallest accepted ratio if leaves have no BLAS. A limit of 0 means that there is no
+// such line.
 var contractions = []kernel{
 	contraction("product", "A(i,j) = B(i,k)*C(k,j)", "B=full:n,n C=full:n,n", 0.97, 0.7),
 	contraction("product, transposed", "A(i,j) = B(k,i)*C(j,k)", "B=full:n,n C=full:n,n", 0.97, 0.7),
@@ -380,7 +383,8 @@ func dense(b *bench) (rows []row) {
 	return rows
 }
 
-// again measures the group in a child process, whose leaves have no BLAS, and copies its lines.
+// again measures the group dense in a child process whose leaves have no BLAS. It prints the lines
+// of the child process, and counts the figures that exceed their limits.
 func (b *bench) again(int) {
 	text := must(output(slices.Concat(os.Args, []string{"-only=dense"}), "DISTAFF_BLAS=none"))
 	for line := range strings.Lines(text) {

@@ -57,9 +57,10 @@ type group struct {
 	rows                 func(*bench) []row
 }
 
-// row is a line of a table, or several lines if it has several numbers of threads. Its sides take
-// turns, and then line prints their times. measure, if not nil, does both in another way. A row
-// without line and measure is only compared with its plan.
+// row is a line of a table, or several lines if it has several numbers of threads. The sides take
+// turns, and then the function line prints their times. If measure is not nil, measure does all
+// this instead. If both line and measure are nil, the row prints nothing, and only the group
+// predictions uses its jobs.
 type row struct {
 	name    string // what -lines selects by; "" for a summary of the rows before
 	threads []int  // nil means the numbers that -threads lists
@@ -199,7 +200,8 @@ type outcome struct {
 	stats  *spmd.Stats // nil if the side is not a job
 }
 
-// side takes a turn of one side of a comparison.
+// side runs one of the computations that a line compares, and returns its measurements. The sides
+// of a comparison take turns.
 type side func() outcome
 
 // clocked returns a side that measures one call of f.
@@ -350,7 +352,8 @@ func (b *bench) group(g group) {
 	running.line = ""
 }
 
-// once is the number of threads of rows that do not depend on -threads.
+// once is the value of row.threads for rows that do not depend on -threads. Such a row has one
+// line.
 var once = []int{1}
 
 // row measures a row and prints its line for a number of threads.

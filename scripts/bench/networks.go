@@ -23,8 +23,9 @@ const bestLimit = 1.05
 
 // products returns the products to measure: the MTTKRPs of contests, the tensor networks of Raje et
 // al. ("CoNST", sections 4 and 5), and two products that count the triangles of a graph. The limit
-// of a product is the smallest speedup over one loop nest. Its second limit is the smallest ratio
-// of the memory of pairwise contractions to the default's. 0 means no limit.
+// of a product is the smallest accepted speedup of the default method over one nest of loops. The
+// second limit is for memory: it is the smallest accepted ratio of pairwise contractions to the
+// default method. A limit of 0 means no limit.
 func products() (list []kernel) {
 	const (
 		running  = "R(j,k,i) = A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)"
@@ -75,17 +76,19 @@ func networks(b *bench) (rows []row) {
 // is relative to the fastest method, or to 1 ms if the fastest method takes less.
 const hopeless = 10
 
-// contracted holds the measurements of one method. peak is the memory that the runs allocated, in
-// bytes, and bytes is the same without the result. predicted is the predicted memory in bytes.
+// contracted holds the measurements of one method. peak is the largest number of bytes that a run
+// allocated. bytes is this number without the result. predicted is the number of bytes that the
+// plan predicts.
 type contracted struct {
 	times                  times
 	bytes, peak, predicted int64
 	often                  bool // not only the first run
 }
 
-// method returns the side of a product by a method. The first turn is one run. If the method is not
-// hopeless, later turns repeat the run b.repeat times, and their measurements replace the first
-// turn's. seen has the measurements of each method so far.
+// method returns the side that computes a product by the named method. In the first turn, the side
+// runs the product once. Later turns run it b.repeat times, and their measurements replace the
+// measurements of the first turn. If the method is too slow (see hopeless), later turns do nothing.
+// seen has the measurements of each method so far.
 func (b *bench) method(p kernel, method string, threads int, seen map[string]*contracted) side {
 	return func() (o outcome) {
 		c, fastest := seen[method], math.Inf(1)

@@ -133,8 +133,9 @@ func (p *peer) program(dir string) ([]string, error) {
 	return []string{exe}, nil
 }
 
-// path returns a path that matches the first pattern of needs with a match, the last one in
-// lexical order. It returns "" if there is none.
+// path returns the path of something that the peer needs, such as a library. It takes the first
+// pattern of p.needs that matches a path. If the pattern matches several paths, it returns the last
+// one in lexical order. It returns "" if no pattern matches.
 func (p *peer) path() string {
 	for _, pattern := range p.needs {
 		set := true

@@ -19,9 +19,10 @@ import (
 	"distaff/spmd"
 )
 
-// figure describes a line of prepared statements. measure returns Distaff's times and, if the line
-// compares them with other times, those too. The figure is then the difference of the two times, or
-// their ratio if share is set. It returns nothing if this machine cannot measure the line.
+// figure describes a line of the group programs. measure returns Distaff's times and, if the line
+// compares two sides, the times of the other side. The line's figure is then the difference of the
+// two sides, or their ratio if share is set. measure returns nil if this machine cannot measure the
+// line.
 type figure struct {
 	name, unit string
 	threads    []int
@@ -121,13 +122,14 @@ func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program)) {
 		}))
 }
 
-// batches multiplies the number of measurements in product, because the measured times of a small
-// system are only a few microseconds there.
+// batches is a factor for the number of measurements in bench.product. The factor is large because
+// the measured times of a small system are only a few microseconds there.
 const batches = 20
 
-// product measures the overhead of a prepared statement. It alternately times the prepared product
-// y = A*b and its leaf alone on the same operands. threads is the number of threads of the program,
-// and alone the leaf's. calls is the number of calls in one measurement.
+// product measures the overhead of a prepared statement. It alternately times two sides on the same
+// operands: the prepared product y = A*b, and the leaf of this product without a program. threads
+// is the number of threads of the program, and alone is the number of threads of the leaf. calls is
+// the number of calls in one measurement.
 func (b *bench) product(s *system, threads, alone, calls int) []times {
 	const text = "y(i) = A(i,j) * b(j)"
 	t := make([]times, 2)

@@ -26,8 +26,8 @@ type array struct {
 	elements []string
 }
 
-// arrays returns the arrays that store the example matrix. levels has the kinds of the two levels,
-// d or s, and order the mode of each level.
+// arrays returns the arrays that store the example matrix in a format. levels has the kind of each
+// level, d or s. order has the mode of each level.
 func arrays(levels string, order [2]int) []array {
 	var list []array
 	parents := [][]int{nil} // the stored coordinates of each position of the level above

@@ -10,15 +10,16 @@ import (
 	"distaff/io/picture"
 )
 
-// point is a measured job of the roofline. intensity is the number of operations for each byte of
-// the least memory traffic, operations the number of operations in a second.
+// point is a measured job in the roofline model. intensity is the number of operations per byte of
+// memory traffic, at the least possible traffic. operations is the number of operations per second.
 type point struct {
 	name                  string
 	intensity, operations float64
 }
 
 // roof holds the limits of a machine, and jobs that ran on the machine. bandwidth is the number of
-// bytes that the machine reads in a second, operations the number of operations in a second.
+// bytes that the machine reads per second. operations is the number of operations that it performs
+// per second.
 type roof struct {
 	bandwidth, operations float64
 	points                []point

@@ -123,8 +123,8 @@ func (m marks) Thumbnail(c *draw.Canvas) {
 	c.StrokeLine2(m.style(), mid, c.Min.Y, mid, c.Max.Y)
 }
 
-// label returns the name of a kernel and of what its bars are compared with: libraries or "by
-// hand".
+// label returns the text for a kernel's bars: the kernel's name, followed in parentheses by the
+// names of the libraries in the kernel's lines. A line without a library has the name "by hand".
 func label(lines []line, kernel string) string {
 	var names []string
 	for _, l := range lines {

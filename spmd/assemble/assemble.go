@@ -60,9 +60,10 @@ type Options struct {
 	Abort func(error) error
 }
 
-// Run computes the pieces of this rank, by number, from the parts of all ranks. parts are this
-// rank's parts, by number; Run closes or reuses them, even if it fails. If a part by itself is a
-// piece, Run may return the part. Every rank must call it. The caller must close the pieces.
+// Run computes the pieces that belong to this rank. It returns them by their index in s.Pieces.
+// parts has the parts of this rank, by their index in s.Parts. Run closes or reuses these parts,
+// even if it fails. If a part by itself is a piece, Run may return the part. Every rank must call
+// Run, because the ranks exchange parts. The caller must close the pieces.
 func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor,
 	o Options) (map[partition.Piece]*tcs.Tensor, error) {
 	x := &running{sum: s, options: o, c: c, parts: parts, over: s.overlaps(),
@@ -89,9 +90,9 @@ func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor,
 	return x.pieces, nil
 }
 
-// Moves calls the function visit once for each message that Run sends from one rank to another. The
-// function size returns the estimated size of a region of a part. A message of a dense tensor
-// contains the values of the region's box.
+// Moves calls the function visit once for each message that Run sends from one rank to another. z
+// is the estimated size of the message. The function size returns the estimated size of a region of
+// a part. A message of a dense tensor contains all values of the region's box.
 func (s *Sum) Moves(size func(part int, r Region) plan.Size,
 	visit func(z plan.Size, from, to int)) {
 	x := s.overlaps()
@@ -130,8 +131,8 @@ type underWay struct {
 // the first unfinished message never waits for a rank that waits for this receiver.
 var maxCopiesUnderWay int64 = 64 << 20
 
-// piece computes piece k if it belongs to this rank, otherwise it sends this rank's overlaps with
-// the piece.
+// piece computes piece k if the piece belongs to this rank. Otherwise it sends this rank's overlaps
+// with the piece to the rank that the piece belongs to.
 func (x *running) piece(k int) error {
 	list := x.over.of(k)
 	if to := x.sum.Pieces[k].Rank; to != x.c.Rank() {
@@ -178,9 +179,9 @@ func (x *running) wholePart(k int, list []overlap) *tcs.Tensor {
 }
 
 // covers reports whether t alone is the piece, so that nothing has to be added to t. list holds the
-// overlaps of all parts with the piece, and t is the tensor of one of them. t is the piece if there
-// is no other overlap, if this overlap has all coordinates of the piece, and if t has the piece's
-// box.
+// overlaps of all parts with the piece, and t is the tensor of one of these overlaps. t is the
+// piece if three conditions hold: the list has one overlap, this overlap has all coordinates of the
+// piece, and t has the piece's box.
 func (x *running) covers(t *tcs.Tensor, piece Region, list []overlap) bool {
 	all, _ := x.over.normal(piece)
 	return len(list) == 1 && list[0].region.equal(all) && slices.Equal(boxOf(t), piece.Box)
@@ -204,9 +205,9 @@ func isExact(t *tcs.Tensor) bool {
 			})
 }
 
-// isEnded reports whether the crd arrays of t contain all coordinates of each segment. In a view
-// between keys, a crd array may lack the beginning of the first segment and the end of the last
-// one.
+// isEnded reports whether the crd arrays of t contain all coordinates of each segment. They need
+// not if t is a view of the entries between two keys. A crd array of such a view may lack the
+// beginning of the first segment and the end of the last segment.
 func isEnded(t *tcs.Tensor) bool {
 	return !slices.ContainsFunc(t.Levels, func(lev tcs.Level) bool {
 		n := lev.Pos.Len

@@ -20,8 +20,9 @@ type Cost struct {
 }
 
 // Drift bounds the errors of estimates for regions whose keys are only guessed. The size of such a
-// region is at most (1 + Share) times its estimated size. A part overlaps at most Regions more
-// pieces than estimated. A piece overlaps at most Regions more parts than estimated.
+// region is at most (1 + Share) times its estimated size. Regions is a number of overlaps. A part
+// overlaps at most this many more pieces than estimated, and a piece overlaps at most this many
+// more parts than estimated.
 type Drift struct {
 	Share   float64
 	Regions int64

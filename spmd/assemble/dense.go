@@ -181,9 +181,9 @@ func newRuns(r Region, to, from *tcs.Tensor) *runs {
 	return x
 }
 
-// walk calls f for each run of values below a position of the level above l. The position's number
-// is toPos in one tensor and fromPos in the other. f gets the index of the run's first value in
-// each tensor, and the number of values.
+// walk calls f for each run of values below a position of the level above l. toPos is this position
+// in the tensor x.to, and fromPos is this position in x.from. e is the edge of the path to the
+// position. f gets the index of the run's first value in each tensor, and the number of values.
 func (x *runs) walk(l int, e edge, toPos, fromPos int64, f func(to, from, n int64)) {
 	if l == len(x.to.Levels) {
 		f(toPos-x.to.Vals.First, fromPos-x.from.Vals.First, 1)

@@ -17,14 +17,13 @@ import (
 )
 
 // Complete makes neighbouring pieces of a tensor store the same paths. A path is a tuple of
-// coordinates of the levels down to the last compressed level. The dense levels below have a
-// position for every coordinate under a path, and all elements there are present, if only as zeros.
-// If these dense levels are cut, a path must therefore be stored by all pieces along the cut or by
-// none. Complete adds the missing paths with the value 0. A piece that misses no path keeps its
-// entries, but a copy may replace a view.
+// coordinates of the levels down to the last compressed level. Below a path, the dense levels store
+// every element, even if it is zero. If the boundary between two pieces divides these dense levels,
+// both pieces must store a path, or neither. Complete adds the missing paths with the value 0. It
+// may replace a view by a copy even if the piece misses no path.
 //
 // o.Shape is the shape of the pieces. It may be nil if no two pieces are neighbours. The messages
-// are not counted. Every rank must call it.
+// are not counted (Comm.Uncounted). Every rank must call Complete.
 func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 	groups := neighbours(b)
 	if len(groups) == 0 {

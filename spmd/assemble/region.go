@@ -202,8 +202,9 @@ func (r Region) span(l, mode int, e edge) (lo, hi int64) {
 	return lo, hi
 }
 
-// below returns the edge of a longer path. It extends the path with edge e by coordinate c of level
-// l. c must be in the range that span returns for level l and edge e.
+// below returns the edge of a path that is one coordinate longer. e is the edge of the shorter
+// path, and c is the coordinate of level l that follows it. c must be in the range that span
+// returns for level l and edge e.
 func (r Region) below(l int, c int64, e edge) edge {
 	return edge{e.from && l+1 < len(r.From) && c == r.From[l],
 		e.to && l+1 < len(r.To) && c == r.To[l]}

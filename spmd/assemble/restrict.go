@@ -24,9 +24,10 @@ func restrict(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (part 
 	return part, true, err
 }
 
-// viewFor returns the block that shows exactly the entries of t in region r as a view. It returns
-// false if no view can show them. A view can only restrict the outermost level to a range of
-// coordinates, or keep the entries between two keys in storage order.
+// viewFor returns a block such that t.View of this block has exactly the entries of t in region r.
+// It returns false if no block has this property. A view can restrict t in two ways: the outermost
+// level to a range of coordinates, and the entries to an interval between two keys in storage
+// order.
 func viewFor(t *tcs.Tensor, r Region) (tcs.Block, bool) {
 	b := tcs.Block{Box: r.Box}
 	n := max(len(r.From), len(r.To))
@@ -237,9 +238,9 @@ func (c *copier) copyOrDrop(l int, q int64, e edge) bool {
 }
 
 // end records the end of a segment of level l. The first pass only counts segments, and the second
-// pass stores their ends in pos. If nothing is below the last coordinate of the level above, the
-// coordinate is dropped, and its segment is not counted. In the second pass, end does not store
-// this segment's end, because pos does not have room for it.
+// pass stores their ends in pos. A coordinate without entries below it is dropped, and the segments
+// below it are not counted. In the second pass, such a segment may come after the last counted one.
+// end does not store its end then, because pos has no room for it.
 func (c *copier) end(l int) {
 	c.segments[l]++
 	if c.out != nil && c.segments[l] < c.out.Levels[l].Pos.Len {

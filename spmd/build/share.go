@@ -12,10 +12,10 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Shared returns a Backend for all ranks of c that makes leaves with b. Ranks whose machines can
-// run the same objects have the same Kind. The lowest rank of each Kind makes the object of a leaf
-// and broadcasts its bytes. The other ranks of this Kind use them. A job then compiles a leaf once
-// for each Kind, even if its nodes do not share a cache.
+// Shared returns a Backend for all ranks of c. It makes leaves with b, but a job compiles a leaf
+// only once for each Kind, even if the nodes do not share a cache. Ranks whose machines can run the
+// same objects have the same Kind. The lowest rank of a Kind makes the object of a leaf and
+// broadcasts it. The other ranks of this Kind load the object.
 //
 // Every rank must call Build. If the lowest rank of a Kind has neither a compiler nor the leaf's
 // object, Build fails at every rank.

@@ -70,7 +70,8 @@ type checker struct {
 	found   found
 }
 
-// found holds the first difference, and the number of differences, at a part of the coordinates.
+// found counts the differences at the coordinates that were compared so far, and holds the first
+// difference.
 type found struct {
 	first *Difference
 	n     int64 // number of coordinates that differ
@@ -87,9 +88,10 @@ type Problem struct {
 	Seed    int64                  // seed of the sample
 }
 
-// Compare compares the whole result with the reference evaluator: at every coordinate, or at a
-// sample if there are too many. said is a line for the user; it is "" if there is a difference. A
-// difference is not returned as an error.
+// Compare compares the whole result with the reference evaluator. If the result has more than
+// checkAll coordinates, it compares a sample of the coordinates. If the compared values agree, said
+// is a line for the user that says so. If they do not agree, said is "", and difference describes
+// the first difference; err is nil.
 func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Difference, err error) {
 	q, err := p.reference()
 	if err != nil {

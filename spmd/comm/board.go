@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Board records what one rank waits for. The group code and the transport write it, and the
-// transport reads it, mainly in its watchdog. Progress grows with every message that starts or ends
-// at the rank.
+// Board records what one rank waits for. The rank's groups and its transport write the board. The
+// transport reads it, mainly in its watchdog, which ends a job that is stuck. Progress grows with
+// every message that starts or ends at the rank.
 type Board struct {
 	Rank     int
 	Ranks    int // number of ranks of the job

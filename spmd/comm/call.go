@@ -22,9 +22,10 @@ const (
 	kindClose
 )
 
-// internalTag is the first tag that only collectives use. The tag of a collective has this bit, 10
-// bits of the collective's number and 4 bits of its kind. Numbers may repeat, because messages with
-// the same tag are received in the order of their sends.
+// internalTag is the smallest tag of a message of a collective. All tags of collectives consist of
+// the bit internalTag, 10 bits of the collective's number, and 4 bits of its kind. Two collectives
+// may therefore have the same tag. This is safe, because messages with the same tag are received in
+// the order of their sends.
 const internalTag = MaxTag + 1
 
 // TagLimit is the number of different tags that a Link must support.
@@ -47,8 +48,8 @@ type call struct {
 	tempRoom [1]Buf
 }
 
-// detail is the operation and the root of a collective, for messages. It is printed after the
-// collective's name. noDetail prints nothing.
+// detail is the operation and the root of a collective. Texts for the user show it after the name
+// of the collective. noDetail shows nothing.
 type detail struct{ op, root int } // -1 if the collective has none
 
 var noDetail = detail{-1, -1}

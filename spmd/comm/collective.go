@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Each constant that begins with long is a size in bytes. Only from this size on, a collective may
-// use its algorithm for long messages. The sizes change the cost of a collective but never its
-// result.
+// longBcast, longReduce and longAllgather are sizes of buffers in bytes. If its buffer is smaller,
+// the collective does not use its algorithm for long buffers. These sizes change the cost of a
+// collective but not its result.
 const (
 	longBcast     = 512 << 10
 	longReduce    = 128 << 10
@@ -286,8 +286,8 @@ func (c *call) allgather(send, recv Buf, counts []int64) (err error) {
 	return c.allgatherParts(recv, off)
 }
 
-// allgatherParts is an allgather in place: part r of b, from off[r] to off[r+1], is rank r's at the
-// start and every rank's at the end.
+// allgatherParts gathers parts in place. At the start, rank r has stored part r of b: the elements
+// from off[r] to off[r+1]. At the end, every rank has all parts of b.
 func (c *call) allgatherParts(b Buf, off []int64) error {
 	p, me := len(c.g.core.members), c.g.core.rank
 	part := func(r int) Buf { return b.Slice(off[r], off[r+1]) }

@@ -14,7 +14,7 @@ type group struct {
 	counted bool
 }
 
-// core is the part of a group that the group shares with its uncounted view (Uncounted).
+// core is the state that a group shares with its uncounted view, which Comm.Uncounted returns.
 type core struct {
 	t       Transport
 	link    Link

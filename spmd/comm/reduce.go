@@ -59,8 +59,9 @@ func (c *call) combiner(b Buf, op Op) (combiner, error) {
 	return f, nil
 }
 
-// long reports whether the buffer is reduced in parts: there are 2 to 256 ranks, the buffer is
-// large, and each part is not tiny.
+// long reports whether the buffer is reduced in parts, one for each rank. This is the case if there
+// are 2 to 256 ranks, b has at least longReduce bytes, and the parts have at least 4 KiB on
+// average.
 func (c *call) long(b Buf) bool {
 	p := int64(len(c.g.core.members))
 	return p > 1 && p <= 256 && b.Bytes() >= longReduce && b.Bytes()/p >= 4<<10
@@ -76,10 +77,10 @@ func holder(lo, n, root int) int {
 }
 
 // walkTree enumerates the messages of one rank in a reduction along the binomial tree of p ranks.
-// self is the number of this rank. walkTree first calls recv for each rank that sends a partial
-// combination to this rank. The order of the calls is the order of combining. If left is true, the
-// received combination is the left operand. If this rank is not the root, walkTree then calls send
-// with the rank that gets this rank's own combination.
+// self is the number of this rank. First, walkTree calls recv for each rank that sends a
+// combination to this rank. The order of the calls is the order of combining. The argument left
+// says whether the received combination is the left operand. If this rank is not the root, walkTree
+// then calls send with the rank that gets this rank's combination.
 func walkTree(p, self, root int, recv func(from int, left bool) error,
 	send func(to int) error) error {
 	for n := 1; n < p; n *= 2 {
@@ -135,10 +136,10 @@ func (c *call) reduceTree(b Buf, f combiner, root int) error {
 }
 
 // allreduceShort combines the buffers of all ranks and leaves the combination in b at every rank.
-// It takes log2(P) rounds, rounded up. A round works on blocks of consecutive ranks, and these
-// blocks become twice as large in each round. The two halves of a block exchange their
-// combinations, and every rank combines the left half's with the right half's. If the right half
-// has fewer ranks, some of its ranks send to several ranks of the left half.
+// It takes log2(P) rounds, rounded up. Each round joins pairs of neighbouring blocks of ranks into
+// blocks of twice the size. Each rank of a pair receives the combination of the other block. The
+// combination of the left block becomes the left operand. If the right block has fewer ranks, some
+// of its ranks send to several ranks of the left block.
 func (c *call) allreduceShort(b Buf, f combiner) error {
 	p, me := len(c.g.core.members), c.g.core.rank
 	if p == 1 {
@@ -285,9 +286,9 @@ func (g *group) Exscan(b Buf, op Op) error {
 }
 
 // scan computes prefix combinations with the algorithm of Hillis and Steele. It takes log2(P)
-// rounds, rounded up. In each round, a rank receives the partial combination of a lower rank, if
-// there is one at the distance of the round, and combines it with its own. The distance is 1, 2, 4
-// and so on.
+// rounds, rounded up. In round k, counted from 0, a rank receives the partial combination of the
+// rank 2^k before it, if there is such a rank. It then combines the received combination with its
+// own.
 func (c *call) scan(b Buf, f combiner) error {
 	p, me := len(c.g.core.members), c.g.core.rank
 	in, err := c.temp(b.Len, b.Type)

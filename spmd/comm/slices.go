@@ -51,7 +51,8 @@ func AllreduceValue[T tensor.Element](c Comm, v T, op Op) (T, error) {
 	return s[0], err
 }
 
-// ExscanValue returns the combination of the values v of all ranks below this one.
+// ExscanValue returns the combination of the values v of all lower ranks. At rank 0, it returns the
+// neutral element of op.
 func ExscanValue[T tensor.Element](c Comm, v T, op Op) (T, error) {
 	s := []T{v}
 	err := c.Exscan(Of(s), op)

@@ -82,9 +82,9 @@ func encode(v any) ([]byte, error) {
 func decode(b []byte, v any) error { return gob.NewDecoder(bytes.NewReader(b)).Decode(v) }
 
 // Agree lets the ranks agree whether any of them has failed, before they rely on success. Every
-// rank must call it with its error or nil. Every rank gets the same result: nil, or an *AgreedError
-// with the error of the lowest rank that failed. Only if the job itself has failed may a rank get
-// another error.
+// rank must call Agree with its error or nil. All ranks get the same result: nil, or an
+// *AgreedError with the error of the lowest rank that failed. If the job itself has failed, a rank
+// may get another error.
 func Agree(c Comm, err error) error {
 	c = c.Uncounted()
 	n := int64(c.Size())

@@ -36,12 +36,16 @@ type Options struct {
 	Unlocked bool
 }
 
-// Run runs f as ranks 0 to n-1 and waits until all ranks have ended. The first failure, an error or
-// a panic, cancels the other ranks and is returned as a *comm.RankError (see comm.Failure). A
-// *comm.AgreedError, which all ranks must return, cancels none and is returned as it is. A deadlock
-// is returned as a *comm.StuckError. If ctx is cancelled, its cause is returned. All goroutines
-// that Run started have ended when it returns. A message that was sent but never received is an
-// error.
+// Run runs f as ranks 0 to n-1 and waits until all ranks have ended. All goroutines that Run
+// started have ended when it returns. Run returns an error in these cases:
+//
+//   - A rank returns an error or panics. The first such failure cancels the other ranks, and Run
+//     returns it as a *comm.RankError (see comm.Failure).
+//   - All ranks return the same *comm.AgreedError. It cancels no rank, and Run returns it
+//     unchanged.
+//   - There is a deadlock. The error is a *comm.StuckError.
+//   - ctx is cancelled. The error is its cause.
+//   - A message was sent but never received, or a receive got no message.
 func Run(ctx context.Context, n int, f func(comm.Comm) error) error {
 	return RunWith(ctx, n, Options{}, f)
 }

@@ -111,13 +111,14 @@ func (w *world) leftover() error {
 	return nil
 }
 
-// If every rank has a processor, a waiting rank first spins, because waking its goroutine is slow.
-// Usually the goroutine is locked to its thread, so two threads must wake one after the other.
+// spinBusy, spinAlone and maxSpin say what a rank does while it waits, if every rank has a
+// processor. The rank first spins, because waking its goroutine is slow. Usually the goroutine is
+// locked to its thread, so two threads must wake one after the other.
 //
-// If both ranks of a message are running, they usually meet within spinBusy. After spinBusy the
+// If both ranks of a message are running, they usually meet within spinBusy. After spinBusy, the
 // waiting rank yields its processor between two checks, so that a rank without a processor can run
-// there. After spinAlone it also calls the Go scheduler. This call can be as slow as sleeping,
-// because the locked thread must hand its scheduler slot (Go's P) to another thread. After maxSpin
+// there. After spinAlone, it also calls the Go scheduler. This call can be as slow as sleeping,
+// because the locked thread must hand its scheduler slot (Go's P) to another thread. After maxSpin,
 // the rank sleeps.
 const (
 	spinBusy  = 5 * time.Microsecond

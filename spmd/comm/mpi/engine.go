@@ -79,9 +79,9 @@ func (w *Wrapper) load() (*engine, error) {
 	return &engine{api: api, calls: make(chan func())}, nil
 }
 
-// file writes the wrapper to a file that the loader can open. This is an anonymous file. If it
-// cannot be made, for example on a system that forbids executing anonymous files, this is a file in
-// a private folder. done removes the folder.
+// file writes the wrapper to an anonymous file, from which the loader can open it. Some systems
+// forbid such files, for example because they could be executed. In this case, file writes the
+// wrapper to a file in a private folder. path is the path for the loader. done removes the folder.
 func (w *Wrapper) file() (path string, done func(), err error) {
 	fd, err := unix.MemfdCreate("distaff-mpi", unix.MFD_CLOEXEC|unix.MFD_EXEC)
 	if err == unix.EINVAL { // a kernel before 6.3
@@ -162,8 +162,8 @@ func (e *engine) abort(code int) {
 	os.Exit(code)
 }
 
-// libraryText returns the first line of the library's own version text, without the part that names
-// the package.
+// libraryText returns the first line of the text in which the MPI library describes its version. It
+// omits the end of this line from ", package:" on.
 func (e *engine) libraryText() string {
 	var text [512]C.char
 	C.dst_mpi_call_library(e.api, &text[0], C.int32_t(len(text)))
@@ -243,9 +243,9 @@ func (e *engine) cancelReceive(r int64) {
 	e.do(func() { C.dst_mpi_call_cancel(e.api, C.int64_t(r)) })
 }
 
-// poll makes progress until one of the requests is done, or until the time has passed. It returns
-// how many requests are done. Without requests it makes progress until nothing has moved for that
-// time, for 2 ms at most.
+// poll lets MPI make progress until one of the requests is done, or until the given time has
+// passed. It returns the number of requests that are done. If rs is empty, poll lets MPI make
+// progress until no message has moved for the given time, but for at most 2 ms.
 func (e *engine) poll(rs []int64, nanoseconds int64) int {
 	var p *C.int64_t
 	if len(rs) > 0 {

@@ -90,7 +90,9 @@ func (e *LaunchError) Error() string { return e.Text }
 func (e *LaunchError) ExitCode() int { return 1 }
 
 // singletonsError returns the error of a job for which MPI reports another number of ranks than the
-// launcher, usually one. For a launcher that is Bare, Prepare calls it before MPI is open.
+// launcher. size is the number that MPI reports, which is usually one. library describes the MPI
+// library. If l.Bare is set, Prepare calls singletonsError before MPI is open, and the error
+// contains neither size nor library.
 func (l Launcher) singletonsError(size int, library string) error {
 	if l.Bare {
 		return &LaunchError{fmt.Sprintf(

@@ -268,10 +268,10 @@ func (m *monitor) failure(err error) control {
 	return c
 }
 
-// words returns the failure that the ranks agreed on, as the error that its reporter prints. failed
-// is this rank's own failure. If the ranks agreed on it, words returns failed itself, because the
-// text that ranks exchange may be shortened. Otherwise words returns an error with the exchanged
-// text.
+// words returns the failure that the ranks agreed on, as the error to print. failed is this rank's
+// own failure. If it is the failure that the ranks agreed on, words returns failed itself, because
+// the text that the ranks exchanged may be shortened. Otherwise words returns an error with the
+// exchanged text.
 func (m *monitor) words(failed error) error {
 	if c := m.failure(failed); c.Rank == m.agreed.Rank && c.Code == m.agreed.Code &&
 		c.Text == m.agreed.Text {
