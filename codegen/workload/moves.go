@@ -144,9 +144,9 @@ func (w *opCounter) varsDownTo(arg int, a *cin.Access, level int) (list []string
 	return list
 }
 
-// density returns the share of the coordinates of vars at which the expression x may have a value.
+// density returns the share of the coordinates of vars where the expression x may have a value.
 // vars are the variables of loops, outermost first. For a sparse operand, the share follows from
-// the outermost levels, as far as their variables are in vars. For a temporary, it follows from the
+// the outermost levels whose variables are in vars. For a temporary, it follows from the
 // expressions that are assigned to the temporary. If the share of the temporary's filled places is
 // known, it is used too.
 func (w *opCounter) density(x cin.Expr, vars []string) float64 {
@@ -453,7 +453,7 @@ func (w *opCounter) assign(a *cin.Assign, vars []string) {
 
 // pick records the rows of an access that loops read or write, if the loops skip coordinates. A row
 // has the values below one position of a certain level: the innermost dense level whose loop skips
-// coordinates. The values of a row are adjacent. If there is no such level, pick records nothing.
+// coordinates. The values of a row are adjacent. Without such a level, pick records nothing.
 //
 // skips[k] is true if the loop over vars[k] skips coordinates. arg is the number of the access's
 // argument. rhs is the right side of the assignment.

@@ -12,7 +12,7 @@ import (
 // Substitute finds a replacement for u's leaf if b cannot build that leaf because there is no
 // compiler. It returns the replacement and the unit that describes the replacement's arguments. The
 // caller owns the replacement. noCompiler is the kernels.ErrNoCompiler that b returned. Substitute
-// returns it if there is no replacement, or if the statement has a schedule.
+// returns it if no replacement was found, or if the statement has a schedule.
 //
 // Substitute first asks b for the leaf of kernels.AnySize, which was compiled without the sizes of
 // the tensors and which `compile --cache` may have stored. Then it looks for a built-in leaf. The

@@ -131,9 +131,9 @@ func (b *Builder) Keeps() bool { return b.cache != nil }
 
 // Build returns the object of src from the cache, or compiles it and caches it.
 //
-// The error is ErrNoCompiler if there is no compiler and the cache has no suitable object. It can
-// also be a CompileError with the compiler's message, a StartError, an error of the temporary
-// folder, or ctx's error.
+// The error is ErrNoCompiler if the machine lacks a compiler and the cache has no suitable object.
+// It can also be a CompileError with the compiler's message, a StartError, an error of the
+// temporary folder, or ctx's error.
 func (b *Builder) Build(ctx context.Context, src Source) (*Object, error) {
 	if b.compiler == nil {
 		if o := b.anyObject(src); o != nil {

@@ -86,7 +86,8 @@ func LimitWords(said string) string {
 const maxSeconds = 30 * 60
 
 // maxMemory returns the memory in bytes that each process of a compiler may use: half of the
-// machine's memory, and at least 1 GiB. If the machine's memory is unknown, there is no limit.
+// machine's memory, and at least 1 GiB. If the machine's memory is unknown, the memory is not
+// limited.
 func maxMemory() uint64 {
 	const least = 1 << 30
 	var s unix.Sysinfo_t

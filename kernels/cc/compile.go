@@ -174,7 +174,7 @@ func hasCrashed(said string, err error) bool {
 		})
 }
 
-// crashWords returns the words in which a compiler reports its crash. said is the compiler's
+// crashWords returns the words of a compiler about its crash. said is the compiler's
 // output. The words are in the first line with a mark of crashMarks. They begin after the last
 // colon before the mark, and end with the line. If there is no mark in the output, crashWords
 // returns the text of err.

@@ -25,7 +25,7 @@ func ReadTrusted(path string) ([]byte, error) {
 // readChecked reads a regular file and returns its contents. It checks the owner and the mode of
 // the open file; the caller must have checked that the folder is Trusted. If used is true, it sets
 // the times of the file to now, so that the cache keeps the file longer. The error is
-// fs.ErrNotExist if there is no such file.
+// fs.ErrNotExist if the file does not exist.
 func readChecked(path string, used bool) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

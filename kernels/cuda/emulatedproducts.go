@@ -7,7 +7,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// library returns nil, because the emulation multiplies matrices itself and opens no library.
+// library opens nothing, because the emulation multiplies matrices itself. It returns an error if
+// the environment says that there is no such library.
 func (d *emulated) library(name string) error { return mathLibraries[name].unwanted() }
 
 // value returns an element of an array on the device.

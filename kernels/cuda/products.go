@@ -326,10 +326,11 @@ func (c *call) spmm(s *ir.SpMM) error {
 	return c.leaf.dev.spmm(p)
 }
 
-// libraries returns the names of the math libraries that a leaf's host part calls. The names are
-// constants of package choice, such as choice.CuBLAS.
+// called has what a leaf's host part calls outside of the leaf.
 type called struct {
 	sparse bool // cuSPARSE
+	// dense has the types of the products of dense matrices. The value is true if the strides of
+	// all products of the type fit cuBLAS.
 	dense map[tensor.Type]bool
 }
 
