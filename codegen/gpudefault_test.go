@@ -89,7 +89,7 @@ func TestGPUDefaults(t *testing.T) {
 // an alternative.
 func TestGPUWithout(t *testing.T) {
 	for text, want := range map[string]string{
-		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds": "w(k)",
+		"C(j,k)=A(i,j)*B(i,k)\nC:ds\nA:ds\nB:ds": "w(j,k)",
 		"y(j)=A(i,j)*x(i)\ny:s\nA:ds":            "w",
 	} {
 		r := large(t, text)

@@ -10,7 +10,7 @@ import (
 )
 
 // defaultSpaces chooses the default form of every workspace, outer workspaces first. workspaceOf
-// proposes a form, which is replaced in five cases:
+// proposes a form, which is replaced in six cases:
 //
 //   - If a schedule makes workspaces or variables, a bitmap becomes a list with marks.
 //   - If the values of a workspace come in the order of their coordinates, it is a list.
@@ -20,6 +20,8 @@ import (
 //     (IsSummed).
 //   - If a small workspace is always filled everywhere or nowhere, it is an array. If there is no
 //     schedule, this rule does not apply to a workspace that is only copied to the result.
+//   - On a GPU, a workspace that is neither an array nor has a place for each position is a hash
+//     table.
 //   - If a schedule makes a tile of positions, a workspace over the tile has a place for each
 //     position (positional).
 //
@@ -61,6 +63,9 @@ func defaultSpaces(f *analysis.Facts) {
 					t.Key(), form.Key,
 					form.Len)
 			}
+		}
+		if k := s.Form.Kind; f.Problem.Target.GPU && k != strategy.Array && k != strategy.Positions {
+			s.Form, s.Why = strategy.Form{Kind: strategy.HashTable}, "threads of a GPU fill it together"
 		}
 		f.Spaces[t.Name] = s
 	})

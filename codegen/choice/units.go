@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
 )
 
 // Units is the choice of what runs the iterations of a loop: parallelize(i,UNIT,STRATEGY[,CHUNK]).
@@ -252,6 +253,8 @@ func (u onUnit) appends(target *cin.Access) error {
 	case (u.unit == cin.CPUVector || u.unit.OnGPU() && u.unit != cin.GPUBlock) &&
 		(u.race == cin.ParallelReduction || u.race == cin.Temporary) && u.ofOnePlace(target):
 		return nil // the loop sums one value, which is appended after the loop
+	case u.unit == cin.GPUThread && u.race == cin.NoRaces && u.copiesTable():
+		return nil // the table's entries are numbered before they are copied
 	case u.unit.OnGPU():
 		return u.counts(target)
 	case u.unit != cin.CPUThread || u.race != cin.NoRaces && u.race != cin.IgnoreRaces:
@@ -264,6 +267,17 @@ func (u onUnit) appends(target *cin.Access) error {
 				"its outermost variable, %s, can be parallel", target.Key(), form, first)
 	}
 	return nil
+}
+
+// copiesTable reports whether the loop only copies a workspace along the result's last level.
+func (u onUnit) copiesTable() bool {
+	a, ok := u.loop.Body.(*cin.Assign)
+	if !ok || u.loop.Var != u.facts.Vars[len(u.facts.Vars)-1] {
+		return false
+	}
+	w, ok := a.RHS.(*cin.Access)
+	return ok && slices.Equal(w.Vars, []string{u.loop.Var}) &&
+		u.facts.Spaces[w.Name].Form.Kind == strategy.HashTable
 }
 
 // staysOneLoop returns an error if the loop cannot be parallel because it will become several loops

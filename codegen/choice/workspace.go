@@ -71,7 +71,9 @@ func followWorkspace(f *analysis.Facts, v *strategy.Value, o Order) error {
 		s.Form = strategy.Form{Kind: kind, Rows: byRows(f, t)}
 		switch kind {
 		case strategy.HashTable:
-			s.Form = hashTable(f, producer, t)
+			if s.Form = hashTable(f, producer, t); f.Problem.Target.GPU {
+				s.Form = strategy.Form{Kind: kind}
+			}
 		case strategy.MarkedList, strategy.Bitmap, strategy.Marks:
 			s.Form.Rows = s.Form.Rows || kind == strategy.Marks && len(t.Vars) > 1
 			if n := f.Places(t.Vars); n > MaxPlaces {

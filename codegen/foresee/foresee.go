@@ -522,7 +522,7 @@ func arith(op ir.Op, a, b int64) (n int64, ok bool) {
 		return min(a, b), true
 	case ir.Max:
 		return max(a, b), true
-	case ir.And:
+	case ir.And, ir.BitAnd:
 		return a & b, true
 	case ir.Or:
 		return a | b, true

@@ -23,6 +23,7 @@ const (
 	// three or more levels, because their slices may be huge. A.8 has 4.
 	perWarpTree   = 128
 	copiedEntries = 4       // entries of a thread in ownPlaces, coordinates of one in tiledRows
+	tableWarps    = 8       // warps of a block that has a hash table for each warp
 	scalarTerms   = 8       // terms that a thread sums for a scalar result
 	fewResults    = 1 << 13 // if a result has fewer places, a warp computes each sum
 )
@@ -46,7 +47,7 @@ func (s *Shape) Forms() []Form {
 		s.Result.AllDense() {
 		try(s.dense)
 	}
-	try(s.warpRows, s.rowsAcross, s.rows, s.tiledRows)
+	try(s.tableRows(true), s.tableRows(false), s.warpRows, s.rowsAcross, s.rows, s.tiledRows)
 	return out
 }
 

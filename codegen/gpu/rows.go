@@ -231,6 +231,44 @@ func (s *Shape) rowsOf(j *cin.Forall, i string) *cin.Access {
 	return found
 }
 
+// tableRows returns the form that gives each row of a sparse result to a warp, if the rows are
+// summed in a workspace, which is a hash table. If lanes is true, the threads of the warp share the
+// loops over the last variable of the result. Otherwise only one of them adds to the table at a
+// time.
+func (s *Shape) tableRows(lanes bool) func() Form {
+	return func() Form {
+		outer, ok := s.Body.(*cin.Forall)
+		if !ok || s.Shared != nil || s.Result.AllDense() || outer.Var != s.Vars[s.Result.Order[0]] ||
+			!fillsTable(outer.Body) {
+			return nil
+		}
+		block, warp := s.name("block"), s.name("warp")
+		texts := []string{
+			"assemble(" + s.userName(cin.Target(s.Body).Name) +
+				",Insert) # entries are counted, then written to their places",
+			fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each %s, or a block if its sums are many",
+				outer.Var, block, warp, tableWarps, outer.Var),
+			"parallelize(" + block + ",GPUBlock,NoRaces) # each writes its own elements",
+			"parallelize(" + warp + ",GPUWarp,NoRaces)"}
+		if lanes {
+			last := s.Vars[s.Result.Order[len(s.Vars)-1]]
+			texts = append(texts, "parallelize("+last+
+				",GPUThread,NoRaces) # its threads add to the row together, in a hash table")
+		}
+		return s.lines(texts...)
+	}
+}
+
+// fillsTable reports whether s has a workspace over index variables.
+func fillsTable(s cin.Stmt) bool {
+	found := false
+	cin.Walk(s, func(s cin.Stmt) {
+		w, ok := s.(*cin.Where)
+		found = found || ok && len(cin.Target(w.Producer).Vars) > 0
+	})
+	return found
+}
+
 // rows returns the form that gives each thread one coordinate of every outermost loop.
 func (s *Shape) rows() Form { return s.rowsOfThreads(1) }
 

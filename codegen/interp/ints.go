@@ -113,6 +113,8 @@ func (c *compiler) arithmetic(x *ir.Binary) intFn {
 			}
 			return u % v
 		}
+	case ir.BitAnd:
+		return func(fr *frame) int64 { return a(fr) & b(fr) }
 	case ir.Min:
 		return func(fr *frame) int64 { return min(a(fr), b(fr)) }
 	case ir.Max:

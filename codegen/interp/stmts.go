@@ -48,6 +48,8 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		return c.assign(s.V, s.X)
 	case *ir.Store:
 		return c.store(s)
+	case *ir.Fetch:
+		return c.fetch(s)
 	case *ir.For:
 		return c.loop(s)
 	case *ir.While:
@@ -257,6 +259,36 @@ func (c *compiler) storeInt(s *ir.Store, place func(*frame) (*memory, int64)) st
 		v := x(fr) != 0
 		m, i := place(fr)
 		m.b[i] = v
+	}
+}
+
+func (c *compiler) fetch(s *ir.Fetch) stmtFn {
+	place := c.place(&ir.Store{A: s.A, Index: s.Index, Accumulate: true, Atomic: true})
+	x, v, wide, claim := c.int(s.X), c.variable(s.V), s.A.Elem == tensor.Int64, s.Claim
+	return func(fr *frame) {
+		by := x(fr)
+		m, i := place(fr)
+		old := by
+		if wide {
+			old = m.i64[i]
+		} else {
+			old = int64(m.i32[i])
+		}
+		fr.ints[v] = old
+		now := old + by
+		if claim {
+			if now = old; old == 0 {
+				now = by
+			}
+		}
+		switch {
+		case wide:
+			m.i64[i] = now
+		case now != int64(int32(now)):
+			fr.errorf("%s[%d] = %d does not fit into 32 bits", m.name, i+m.first, now)
+		default:
+			m.i32[i] = int32(now)
+		}
 	}
 }
 

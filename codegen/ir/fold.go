@@ -271,6 +271,8 @@ func foldInts(op Op, t tensor.Type, x, y int64) *Lit {
 		if op == Rem {
 			r = x % y
 		}
+	case BitAnd:
+		r = x & y
 	case Min:
 		r = min(x, y)
 	case Max:

@@ -65,6 +65,7 @@ const (
 	Mul
 	Div // integer division truncates; the lowering must guard against zero divisors
 	Rem
+	BitAnd // of integers, bit by bit
 	Min
 	Max
 	And // Bool, short-circuit

@@ -3,6 +3,8 @@ package ir
 import (
 	"errors"
 	"fmt"
+
+	"distaff/io/tensor"
 )
 
 // WarpSize is the number of threads of a GPU warp.
@@ -40,6 +42,15 @@ type (
 		X    Expr
 		Mask int64
 	}
+	// Fetch changes an integer atomically, and sets the Int64 V to its value before the change. If
+	// Claim is set, A[Index] becomes X if it was 0. Otherwise X is added to A[Index]. X is an Int64,
+	// even if A holds Int32.
+	Fetch struct {
+		V        *Var
+		A        *Array
+		Index, X Expr
+		Claim    bool
+	}
 )
 
 func (s *Launch) row(r *Row) {
@@ -58,9 +69,16 @@ func (s *Shuffle) row(r *Row) {
 	r.add("shuffle % = %, %", sets(&s.V), value(&s.X), constant(&s.Mask))
 }
 
+func (s *Fetch) row(r *Row) {
+	r.Traits = OnThread
+	r.add("fetch % = %[%] % %", sets(&s.V).of(tensor.Int64), updates(&s.A), num(&s.Index, "index"),
+		word(&s.Claim, "claim|+="), num(&s.X, "operand"))
+}
+
 func (s *Launch) clone() Stmt  { c := *s; return &c }
 func (s *Barrier) clone() Stmt { c := *s; return &c }
 func (s *Shuffle) clone() Stmt { c := *s; return &c }
+func (s *Fetch) clone() Stmt   { c := *s; return &c }
 
 func (s *Launch) check(v *verifier) error {
 	if s.Threads < WarpSize || s.Threads > MaxThreads || s.Threads%WarpSize != 0 {
@@ -84,6 +102,13 @@ func (s *Launch) check(v *verifier) error {
 	err := v.inLoop(&verifyLoop{launch: true}, s.Body, s.Block, s.Thread)
 	v.launched = false
 	return err
+}
+
+func (s *Fetch) check(*verifier) error {
+	if !s.A.Elem.IsInt() {
+		return fmt.Errorf("%s holds %s, want integers", s.A.Name, s.A.Elem)
+	}
+	return nil
 }
 
 func (s *Shuffle) check(v *verifier) error {

@@ -38,7 +38,7 @@ type lexer struct {
 }
 
 // marks lists the operators and brackets, longer ones first.
-var marks = []string{"&&", "||", "==", "!=", "<=", "+=", "<", "=", "+", "-", "*", "/", "%", "!",
+var marks = []string{"&&", "||", "==", "!=", "<=", "+=", "<", "=", "+", "-", "*", "/", "%", "!", "&",
 	"(", ")", "[", "]", "{", "}", ",", ":", "."}
 
 func (l *lexer) next() (token, error) {

@@ -8,7 +8,7 @@ import (
 )
 
 // levels lists the binary operators by precedence, the loosest first.
-var levels = [][]Op{{Or}, {And}, {Eq, Ne, Lt, Le}, {Add, Sub}, {Mul, Div, Rem}}
+var levels = [][]Op{{Or}, {And}, {Eq, Ne, Lt, Le}, {Add, Sub}, {Mul, Div, Rem, BitAnd}}
 
 func (p *parser) expr() Expr { return p.binary(0) }
 

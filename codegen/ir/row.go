@@ -325,5 +325,5 @@ func Statements() []Stmt {
 		&Ordered{}, &Fail{}, &Alloc{}, &Local{}, &Shared{}, &Grow{}, &Free{}, &Publish{}, &Prefetch{},
 		&AllocTable{}, &Keep{}, &Take{}, &FreeTable{}, &Fill{}, &Copy{}, &Sort{}, &SortBy{}, &Scan{},
 		&Mark{}, &Collect{}, &Union{}, &Gemm{}, &SpMM{}, &Call{Func: &Extern{}}, &Launch{}, &Barrier{},
-		&Shuffle{}}
+		&Shuffle{}, &Fetch{}}
 }

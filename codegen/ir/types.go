@@ -36,7 +36,7 @@ func nameOf(names []string, k int, what string) string {
 }
 
 var opNames = [...]string{
-	Add: "+", Sub: "-", Mul: "*", Div: "/", Rem: "%", Min: "min", Max: "max",
+	Add: "+", Sub: "-", Mul: "*", Div: "/", Rem: "%", BitAnd: "&", Min: "min", Max: "max",
 	And: "&&", Or: "||", Eq: "==", Ne: "!=", Lt: "<", Le: "<=", Neg: "-", Not: "!",
 }
 

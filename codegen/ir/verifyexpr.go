@@ -113,7 +113,7 @@ func verifyBinary(x *Binary) error {
 	switch x.Op {
 	case Add, Sub, Mul, Div:
 		ok = t.IsNumber()
-	case Rem:
+	case Rem, BitAnd:
 		ok = t.IsInt()
 	case Min, Max, Lt, Le:
 		ok = t.IsInt() || t.IsFloat()

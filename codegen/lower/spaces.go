@@ -17,17 +17,31 @@ import (
 type workspace struct{ space space.Workspace }
 
 func (w workspace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
-	w.space.Add(x, e.Point(a))
+	add := func() { w.space.Add(x, e.Point(a)) }
+	if _, ok := w.space.(*space.Shared); ok && !e.OnThread { // one of the threads adds
+		units.Together(e, a.Name+"_one", ir.Int(1), func(*ir.Var) { add() })
+		return
+	}
+	add()
 }
+
+// adding counts the values that are added to a workspace.
+type adding struct{ n *ir.Var }
+
+func (w adding) Add(_ *cin.Access, _ ir.Expr, e *scope.Env) { e.Leaf.B.Incr(w.n, ir.Int(1)) }
 
 // maker returns a space.Maker, which makes the workspaces of scope e. It takes the ranges of
 // variables from e.
 func (l *lowerer) maker(e *scope.Env) *space.Maker {
 	how := l.spec.Strategy
 	return &space.Maker{B: l.b, Args: l.leaf.Args, Type: l.spec.Compute,
-		Chunks:  func() ir.Expr { return units.Chunks(l.leaf, how.PerThread) },
-		Range:   func(v string) tree.Range { return e.OwnedRange(v) },
-		Width:   func(v string) uint8 { return how.CrdWidth[v] },
+		Chunks: func() ir.Expr { return units.Chunks(l.leaf, how.PerThread) },
+		Range:  func(v string) tree.Range { return e.OwnedRange(v) },
+		Width:  func(v string) uint8 { return how.CrdWidth[v] },
+		Tables: l.leaf.Tables,
+		Together: func(name string, n ir.Expr, body func(k *ir.Var)) {
+			units.Together(e, name, n, body)
+		},
 		Entries: func(operand string) ir.Expr { return l.leaf.Ops[operand].Nnz() },
 		Trips: func(v string) (int64, bool) {
 			n, ok := how.Trips[v]

@@ -4,10 +4,12 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower/bounds"
+	"distaff/codegen/lower/emit"
 	"distaff/codegen/lower/merge"
 	"distaff/codegen/lower/positions"
 	"distaff/codegen/lower/result"
 	"distaff/codegen/lower/scope"
+	"distaff/codegen/lower/space"
 	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 )
@@ -96,6 +98,11 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *scope.Env, want
 	if a := result.AsSumming(l.assembly, s.Consumer, t, e.Res.Level); a != nil {
 		return a.Sum(s, t, e)
 	}
+	if l.spec.GPU {
+		if some, ok := l.whereShared(s, t, e); ok {
+			return some
+		}
+	}
 	w := l.newWorkspace(t, l.spec.Strategy.Spaces[t.Name].Form, e)
 	w.Begin()
 	some := l.stmt(s.Producer, e.Filling(t.Name, workspace{w}), false)
@@ -123,8 +130,43 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *scope.Env, want
 	return pres
 }
 
-// refuseSpaces refuses statement s, which runs on a GPU, if one of its workspaces must be filled
-// sequentially. This is impossible on a GPU because many threads add entries at the same time.
+// whereShared lowers a where statement whose temporary t is a hash table that threads of a GPU fill
+// together, if the consumer only copies the table to a row of the result, or if this pass only
+// counts values. Otherwise ok is false.
+func (l *lowerer) whereShared(s *cin.Where, t *cin.Access, e *scope.Env) (some ir.Expr, ok bool) {
+	tables := l.leaf.Tables
+	switch {
+	case tables == nil:
+		l.leaf.Refuse(t.Vars[0], "on a GPU, threads fill %s together only for a row of a result "+
+			"with compressed levels of its own", t.Key())
+	case result.HasTables(l.leaf, s.Producer) || result.HasTables(l.leaf, s.Consumer):
+		l.leaf.Refuse(t.Vars[0], "on a GPU, a sparse workspace such as %s cannot be filled from "+
+			"another one", t.Key())
+	case tables.Most != nil:
+		n := l.b.Declare(t.Name+"_n", ir.Int(0))
+		l.stmt(s.Producer, e.Filling(t.Name, adding{n}), false)
+		l.b.Set(tables.Most, ir.Greatest(tables.Most, n))
+		return ir.Truth(true), true
+	}
+	row := result.CopiedRow(l.assembly, s.Consumer, t, e)
+	if row == nil {
+		return nil, false
+	}
+	w := emit.ScopeValue(l.b, t.Name+", space", func() *space.Shared {
+		m := l.maker(e)
+		m.KeysOnly = row.Counts()
+		return m.Make(t, l.spec.Strategy.Spaces[t.Name].Form).(*space.Shared)
+	})
+	w.Begin()
+	some = l.stmt(s.Producer, e.Filling(t.Name, workspace{w}), false)
+	if ir.IsFalse(some) {
+		return some, true
+	}
+	return row.Copy(w, e), true
+}
+
+// refuseSpaces refuses statement s, which runs on a GPU, if one of its workspaces has a kind that
+// only one thread can fill.
 func refuseSpaces(leaf *scope.Leaf, s cin.Stmt) {
 	cin.Walk(s, func(s cin.Stmt) {
 		w, ok := s.(*cin.Where)
@@ -133,12 +175,11 @@ func refuseSpaces(leaf *scope.Leaf, s cin.Stmt) {
 		}
 		t := cin.Target(w.Producer)
 		switch kind := leaf.Spec.Strategy.Spaces[t.Name].Form.Kind; kind {
-		case strategy.HashTable, strategy.Terms, strategy.Marks, strategy.MarkedList, strategy.Bitmap,
+		case strategy.Terms, strategy.Marks, strategy.MarkedList, strategy.Bitmap,
 			strategy.SortedList:
 			if len(t.Vars) > 0 {
-				leaf.Refuse(t.Vars[0], "on a GPU, a workspace must be an array, but %s would be "+
-					"stored as %s, because the loops store values at only some of its coordinates",
-					t.Key(), kind)
+				leaf.Refuse(t.Vars[0], "on a GPU, a workspace must be an array or a hash table, but "+
+					"%s would be stored as %s", t.Key(), kind)
 			}
 		}
 	})

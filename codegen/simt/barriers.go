@@ -96,11 +96,23 @@ func (w *barrierPlacer) shares(a *ir.Array) bool {
 func (l *launcher) barriers(body *ir.Block) {
 	w := &barrierPlacer{l: l, stored: map[*ir.Array]bool{}}
 	ir.Walk(body, func(s ir.Stmt) {
-		if s, ok := s.(*ir.Store); ok {
-			w.stored[s.A] = true
+		if a, _ := stores(s); a != nil {
+			w.stored[a] = true
 		}
 	})
 	w.block(body, accesses{})
+}
+
+// stores returns the array that s itself stores to, and whether it changes an element atomically.
+// It returns nil if s stores to no array.
+func stores(s ir.Stmt) (a *ir.Array, atomic bool) {
+	switch s := s.(type) {
+	case *ir.Store:
+		return s.A, s.Atomic
+	case *ir.Fetch:
+		return s.A, true
+	}
+	return nil, false
 }
 
 // block places barriers in b. since has the accesses since the last barrier before b. On return it
@@ -259,11 +271,11 @@ func (w *barrierPlacer) collect(s ir.Stmt, by role, does accesses) {
 		read = readByEach
 	}
 	w.reads(ir.Exprs(s), read, does)
-	if s, ok := s.(*ir.Store); ok && w.shares(s.A) {
-		if s.Atomic {
+	if a, atomic := stores(s); a != nil && w.shares(a) {
+		if atomic {
 			stored = added
 		}
-		does[s.A] |= stored
+		does[a] |= stored
 	}
 	for _, t := range ir.Inside(s) {
 		w.collect(t, by, does)

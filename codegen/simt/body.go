@@ -44,6 +44,16 @@ func (l *launcher) stmt(s ir.Stmt, unitLevel level, out *ir.Block) {
 			t.Else = l.inside(s.Else, unitLevel)
 		}
 		out.Append(t)
+	case *ir.Fetch:
+		if unitLevel != ofThread {
+			l.refuse("a change of %s that returns the old value belongs in a loop on threads", s.A.Name)
+			return
+		}
+		a, i := l.rewriter.place(s.A, s.Index)
+		out.Append(&ir.Fetch{V: l.rewriter.variable(s.V), A: a, Index: i, X: l.rewriter.expr(s.X),
+			Claim: s.Claim})
+	case *ir.Sort:
+		l.sort(s, unitLevel, out)
 	case *ir.Fail:
 		// All threads of the block or warp fail, because the other threads rely on what this
 		// statement guards.

@@ -172,6 +172,19 @@ func TestWaits(t *testing.T) {
  }
  fill z[b * 40 + z[b * 40 + 1] % 3 : b * 40 + 30] = z[b * 40 + 20] * 2
 }`,
+		"sorting by a block, by warps and by threads": `for b in 0 : 3 blocks {
+ sort z[b * 130 : b * 130 + 45 + 41 * b]
+}
+for b in 0 : 3 blocks {
+ for w in 0 : 5 warps(4) {
+  sort z[b * 130 + w * 26 + 1 : b * 130 + w * 26 + w * w]
+ }
+}
+for b in 0 : 2 blocks {
+ for k in 0 : 40 lanes(64) {
+  sort z[b * 200 + k * 5 : b * 200 + k * 5 + k % 6]
+ }
+}`,
 		"steps, and bounds that are not 0": `for b in 2 : n step 7 blocks {
  for w in b + 1 : b + 30 step 3 warps(3) {
   for k in w : w + 77 step 2 lanes(32) {
@@ -225,8 +238,10 @@ func TestThreadFails(t *testing.T) {
 // TestRefusals checks the reasons of refusals.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
-		{"for b in 0 : n blocks {\n sort z[b * 3 : b * 3 + 3]\n}",
-			"loop b: sort cannot run on a GPU's threads"},
+		{"for b in 0 : n blocks {\n sortby z[b * 3 : b * 3 + 3] (x)\n}",
+			"loop b: sortby cannot run on a GPU's threads"},
+		{"for b in 0 : n blocks {\n var v int64 = 0\n fetch v = z[b] += 1\n}",
+			"loop b: a change of z that returns the old value belongs in a loop on threads"},
 		{"for b in 0 : n blocks {\n alloc w int64[x[b]]\n free w\n}",
 			"loop b: the length of array w must be known before the loop begins"},
 		{

@@ -27,6 +27,7 @@
 //	body.go      the code inside a loop of Blocks
 //	loops.go     Warps and Lanes
 //	reduce.go    sums over threads
+//	sort.go      sorting by all threads of a unit
 //	memory.go    arrays made in Blocks, and statements about whole arrays
 //	barriers.go  where threads wait for each other
 //	bounds.go    upper bounds of trip counts

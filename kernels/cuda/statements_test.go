@@ -25,6 +25,8 @@ type scheduled struct {
 	typ       tensor.Type
 }
 
+const spgemm = "C(i,k) = A(i,j) * B(j,k)"
+
 var statements = []scheduled{
 	{"SpMV, a row a thread", spmv, map[string]string{"A": "ds"},
 		map[string]int64{"i": 700, "j": 300}, 0.03,
@@ -59,6 +61,27 @@ var statements = []scheduled{
 		0.02, "", tensor.Int64},
 	{"SDDMM", "C(i,j) = A(i,j) * B(i,k) * D(k,j)", map[string]string{"A": "ds", "C": "ds"},
 		map[string]int64{"i": 70, "j": 50, "k": 20}, 0.2, "", tensor.Float64},
+	{"SpGEMM, small tables", spgemm, map[string]string{"A": "ds", "B": "ds", "C": "ds"},
+		map[string]int64{"i": 90, "j": 60, "k": 150}, 0.03, "", tensor.Float64},
+	{"SpGEMM, tables of all sizes", spgemm, map[string]string{"A": "ds", "B": "ds", "C": "ds"},
+		map[string]int64{"i": 40, "j": 150, "k": 400}, 0.15, "", tensor.Float64},
+	{"SpGEMM, compressed rows", spgemm, map[string]string{"A": "ss", "B": "ss", "C": "ss"},
+		map[string]int64{"i": 90, "j": 60, "k": 50}, 0.1, "", tensor.Int64},
+	{"SpGEMM, a row a thread", spgemm, map[string]string{"A": "ds", "B": "ds", "C": "ds"},
+		map[string]int64{"i": 90, "j": 60, "k": 50}, 0.1, "assemble(C,Insert) split(i,block,thread,64) " +
+			"parallelize(block,GPUBlock,NoRaces) parallelize(thread,GPUThread,NoRaces)", tensor.Float32},
+	{"SpGEMM and a sum", spgemm + " + D(i,k)",
+		map[string]string{"A": "ds", "B": "ds", "C": "ds", "D": "ds"},
+		map[string]int64{"i": 90, "j": 60, "k": 50}, 0.1, "", tensor.Float64},
+	{"SpGEMM, masked", "C(i,k) = D(i,k) * A(i,j) * B(j,k)",
+		map[string]string{"A": "ds", "B": "ds", "C": "ds", "D": "ds"},
+		map[string]int64{"i": 90, "j": 60, "k": 50}, 0.1, "assemble(C,Insert) split(i,block,warp,8) " +
+			"parallelize(block,GPUBlock,NoRaces) parallelize(warp,GPUWarp,NoRaces)", tensor.Float64},
+	{"SpGEMM of complex numbers", spgemm, map[string]string{"A": "ds", "B": "ds", "C": "ds"},
+		map[string]int64{"i": 90, "j": 60, "k": 50}, 0.1, "", tensor.Complex128},
+	{"tensor times matrix, a sparse workspace of two variables", "C(i,k,l) = A(i,j) * B(j,k,l)",
+		map[string]string{"A": "ds", "B": "dss", "C": "dss"},
+		map[string]int64{"i": 30, "j": 20, "k": 12, "l": 17}, 0.2, "", tensor.Float64},
 	{"SpMV of complex numbers", spmv, map[string]string{"A": "ds"},
 		map[string]int64{"i": 300, "j": 100}, 0.1, "", tensor.Complex128},
 }

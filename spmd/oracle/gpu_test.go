@@ -293,6 +293,10 @@ var gpuLines = append([]string{
 	"A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd B:sss/dss/dds C:dd D:dd",
 	"A(i,j) = B(i,j,k)*c(k); A:dd/ds/ss B:sss/dss c:d",
 	"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds/dd/ss B:ds/ss C:dd D:dd",
+	"C(i,k) = A(i,j)*B(j,k); C:ds/ss A:ds/ss/uq B:ds/ss",
+	"C(i,k) = A(i,j)*B(j,k)+D(i,k); C:ds/ss A:ds/ss B:ds/ss/dd D:ds/ss",
+	"C(i,k,l) = A(i,j)*B(j,k,l); C:dss/sss/ssd A:ds/ss B:dss/sss/uqc",
+	"C(i,j,k) = A(i,j,l)*B(k,l); C:dss/sss A:dss/sss B:ds/ss/dd",
 }, kernelLines...)
 
 // gpuSweep runs random cases and equally many cases of gpuLines, until want GPU schedules have run,

@@ -176,6 +176,10 @@ func binary(d Dialect, x *ir.Binary, prec int) string {
 	}
 	own := precedence(x.Op)
 	left, right := own, own+1
+	if x.Op == ir.BitAnd { // C's precedence differs, and compilers warn without parentheses
+		own, left, right = 0, PrecUnary, PrecUnary
+		prec = max(prec, 1)
+	}
 	switch {
 	case x.Op.IsLogic():
 		left = operandOf(x.Op, x.X)

@@ -370,11 +370,18 @@ template <class T> static inline T atomicAdd(T *a, T x) {
     return before;
 }
 
-// Only dst_fail calls atomicCAS, so the thread is about to end.
+// Only dst_fail calls atomicCAS with int, so the thread is about to end.
 static inline int atomicCAS(int *a, int is, int to) {
     if (dst_emulation::here)
         dst_emulation::self().failed = true;
     const int before = *a;
+    if (before == is)
+        *a = to;
+    return before;
+}
+
+template <class T> static inline T atomicCAS(T *a, T is, T to) {
+    const T before = *a;
     if (before == is)
         *a = to;
     return before;

@@ -70,6 +70,9 @@ func (k *kernel) parameters() {
 		}
 		k.launch.Fails = k.launch.Fails || r.Traits&ir.Ends != 0
 		k.waits = k.waits || r.Traits&ir.Waits != 0
+		if _, ok := s.(*ir.Fetch); ok {
+			k.alone = true // the sums of a hash table
+		}
 		if f, ok := s.(*ir.For); ok {
 			use(f.V)
 		}
@@ -80,7 +83,7 @@ func (k *kernel) parameters() {
 			switch role {
 			case ir.Stores, ir.Updates:
 				array(a, true)
-				if t, ok := s.(*ir.Store); role == ir.Updates && !(ok && t.Atomic) {
+				if role == ir.Updates && !isAtomic(s) {
 					array(a, false)
 				}
 			case ir.MakesLocal, ir.MakesShared:
@@ -104,6 +107,17 @@ func (k *kernel) parameters() {
 			k.launch.Vars = append(k.launch.Vars, x)
 		}
 	}
+}
+
+// isAtomic reports whether s changes an element atomically, without another read of it.
+func isAtomic(s ir.Stmt) bool {
+	switch s := s.(type) {
+	case *ir.Store:
+		return s.Atomic
+	case *ir.Fetch:
+		return true
+	}
+	return false
 }
 
 // shared decides where shared arrays are. If they are too large together for static shared memory,

@@ -37,6 +37,7 @@ var helpers = []clike.Helper{
 	{Name: "warp_sum", Types: reals},
 	{Name: "atomic", Types: reals, Uses: []string{"warp_sum"}},
 	{Name: "atomic_c", Types: complexes, Uses: []string{"complex", "atomic:$P"}},
+	{Name: "fetch", Types: ints},
 	{Name: "fail"},
 	{Name: "dynamic"},
 }

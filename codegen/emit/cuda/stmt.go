@@ -74,6 +74,13 @@ func (k *kernel) stmt(s ir.Stmt) {
 		}
 	case *ir.Shuffle:
 		k.shuffle(s)
+	case *ir.Fetch:
+		name := "fetch_add"
+		if s.Claim {
+			name = "claim"
+		}
+		k.Line("%s = %s(&%s[%s], %s);", k.Variable(s.V), k.typed("fetch", name, s.A.Elem),
+			k.Array(s.A), k.expr(s.Index, 0), k.expr(s.X, 0))
 	case *ir.Prefetch: // prefetching hides no latency while other warps run
 	case *ir.Fail:
 		k.fail(s)

@@ -150,6 +150,10 @@ var inputs = map[string]input{
 		}
 		return []interp.Arg{vals(a), vals(b)}
 	}},
+	"claims": {args: func() []interp.Arg {
+		return []interp.Arg{{Vals: fresh(make([]int64, 3))}, vals(integers[int64](500, 97)),
+			{Vals: fresh(make([]int32, 64))}, {Vals: fresh(make([]int64, 200))}}
+	}},
 	"bits": {args: func() []interp.Arg {
 		x := make([]int64, 9000)
 		for i := range x {

@@ -11,6 +11,7 @@
 //	ordered.go   chunks of an appended result, placed one after another while they are made, or
 //	joined.go    joined at the end
 //	twopass.go   coordinates are counted, then written; on a GPU, row by row
+//	classes.go   rows on a GPU by the size of their hash tables
 //
 // Rows that are too long for one thread:
 //

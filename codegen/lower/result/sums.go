@@ -66,7 +66,8 @@ func (a *fixedResult) Sum(s *cin.Where, t *cin.Access, e *scope.Env) ir.Expr {
 func copiesTo(l *scope.Leaf, s cin.Stmt, t *cin.Access, k int) bool {
 	for _, v := range l.ResultVars[k:] {
 		f, ok := s.(*cin.Forall)
-		if !ok || f.Var != v || f.Unit != cin.Serial || !slices.Contains(t.Vars, v) {
+		if !ok || f.Var != v || f.Unit != cin.Serial && f.Unit != cin.GPUThread ||
+			!slices.Contains(t.Vars, v) {
 			return false
 		}
 		s = f.Body

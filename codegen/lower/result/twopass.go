@@ -23,6 +23,9 @@ type twoPassResult struct {
 	growing
 	// rows, on a GPU, has the chunks of the current pass.
 	rows *rowChunks
+	// counting is true while the first pass is lowered.
+	counting bool
+	classes  *rowClasses // nil if the statement has no hash tables that threads of a GPU fill
 }
 
 // passes has the state of the two passes over a number of chunks.
@@ -151,6 +154,7 @@ func (t *passes) discarded(name string, typ tensor.Type) *ir.Array {
 // count opens a chunk that only counts.
 func (t *passes) count(_, _ ir.Expr) {
 	a, l := t.a, t.a.out.Leaf
+	a.counting = true
 	a.levels, a.out.Values = make([]growingLevel, a.out.Op.Order()), t.discarded("vals",
 		a.out.Op.Argument.Type)
 	for _, p := range t.levels {
@@ -228,6 +232,7 @@ func (t *passes) parents(k int, c ir.Expr) ir.Expr {
 // fill opens the places of a chunk.
 func (t *passes) fill(c, lo ir.Expr) {
 	a, l := t.a, t.a.out.Leaf
+	a.counting = false
 	a.levels, a.out.Values = make([]growingLevel, a.out.Op.Order()), t.vals
 	for k := range t.levels {
 		p := &t.levels[k]
@@ -303,20 +308,47 @@ func (a *twoPassResult) byRows(run func()) {
 		lo, n = s.Lo, ir.Minus(s.Hi, s.Lo)
 	}
 	n = l.B.Named("rows", n)
+	if HasTables(l, l.Spec.Stmt) {
+		a.classes = a.newClasses(lo, n, run)
+	}
 	a.Chunks(n, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
 		a.rows = &rowChunks{lo, open, closeAt}
-		run()
+		if a.classes != nil {
+			a.classes.each(run)
+		} else {
+			run()
+		}
 		a.rows = nil
 	})
+	a.classes.free(l)
 }
 
 // row lowers the body for coordinate x of level 0 in its chunk.
 func (a *twoPassResult) row(x ir.Expr, body func() ir.Expr) ir.Expr {
 	c := a.out.Leaf.B.Named("row", ir.Minus(x, a.rows.lo))
-	a.rows.open(c, x)
-	some := body()
-	a.rows.closeAt(c, ir.Plus(x, ir.Int(1)))
-	return some
+	run := func() ir.Expr {
+		a.rows.open(c, x)
+		some := body()
+		a.rows.closeAt(c, ir.Plus(x, ir.Int(1)))
+		return some
+	}
+	if a.classes == nil || a.counts() {
+		return run()
+	}
+	a.out.Leaf.B.When(a.classes.has(c), func() { run() })
+	return ir.Truth(true)
+}
+
+// counts reports whether the pass that counts the values of tables is lowered.
+func (a *twoPassResult) counts() bool {
+	return a.out.Leaf.Tables != nil && a.out.Leaf.Tables.Most != nil
+}
+
+// Store writes the value of the current coordinate.
+func (a *twoPassResult) Store(x scope.Value, e *scope.Env) {
+	if !a.counts() {
+		a.growing.Store(x, e)
+	}
 }
 
 // rowsOf returns the two-pass result if each row of the result is a chunk, and f is the loop over
@@ -334,14 +366,33 @@ func rowsOf(how Assembly, f *cin.Forall) *twoPassResult {
 // coordinate of level 0 is a chunk of its own. loop returns the condition that the loops assigned a
 // value.
 func (a *twoPassResult) loop(p *merge.Loop, k int) ir.Expr {
-	if k > 0 || a.rows == nil {
+	body := p.Body
+	switch {
+	case a.counts() && k == 0:
+		p.Body = func(in *scope.Env, want bool) ir.Expr {
+			return a.row(in.Coord.At(p.V()), func() ir.Expr { return body(skipLevel(in, 0), want) })
+		}
+		return p.Loops()
+	case a.counts():
+		p.Body = func(in *scope.Env, want bool) ir.Expr { return body(skipLevel(in, k), want) }
+		return p.Loops()
+	case k > 0 && a.rows != nil && p.F.Unit.OnGPU():
+		a.out.Leaf.Refuse(p.V(), "threads of a GPU cannot append to %s together",
+			cin.Target(p.F).Key())
+	case k > 0 || a.rows == nil:
 		return a.growing.loop(p, k)
 	}
-	body := p.Body
 	p.Body = func(in *scope.Env, _ bool) ir.Expr {
 		return a.row(in.Coord.At(p.V()), func() ir.Expr { return a.appendOne(p.V(), body, in, 0) })
 	}
 	return p.Loops()
+}
+
+// skipLevel returns an environment inside level k of the result, at no particular position.
+func skipLevel(in *scope.Env, k int) *scope.Env {
+	in.Res = scope.ResultCursor{Level: k + 1, Pos: ir.Int(0)}
+	merge.EnterResult(in)
+	return in
 }
 
 // closeRows emits code that fills the pos array of the first compressed level: each element gets

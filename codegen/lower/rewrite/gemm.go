@@ -1,5 +1,10 @@
 // Package rewrite finds forms in code and replaces them: products of matrices, loops that run in
 // lanes, and code that only counts.
+//
+//	gemm.go    products of matrices
+//	vector.go  loops that run in lanes
+//	strip.go   code that only counts
+//	blocks.go  loops on a GPU that other units run, or that only add up
 package rewrite
 
 import (

@@ -51,8 +51,10 @@ type Env struct {
 	// equal work, and these threads share the result, or a private copy of the result.
 	Threads bool
 	Warps   int // the number of loops on a GPU's warps around the place
-	Private *PrivateCopy
-	Piece   *PieceOf
+	// OnThread is true inside a loop on a GPU's threads.
+	OnThread bool
+	Private  *PrivateCopy
+	Piece    *PieceOf
 	// Predicates says for each access, by key, whether it is present at the current coordinate of a
 	// predicated merge (merge/predicated.go).
 	Predicates map[string]ir.Expr

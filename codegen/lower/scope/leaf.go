@@ -20,6 +20,7 @@ import (
 	"distaff/codegen/lattice"
 	"distaff/codegen/lower/emit"
 	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/space"
 	"distaff/codegen/lower/tree"
 	"distaff/codegen/provenance"
 	"distaff/codegen/strategy"
@@ -61,6 +62,9 @@ type Leaf struct {
 	Called map[*strategy.Extern]bool
 	// Promotions lists the scalars that replace one value of the result.
 	Promotions map[string]bool
+	// Tables says how hash tables of a GPU are made at the current place. It is nil where none can
+	// be made.
+	Tables *space.Tables
 	// Numbered has the fused spaces, by their variables, whose number of points is checked at the
 	// leaf's start.
 	Numbered map[string]bool

@@ -16,6 +16,7 @@
 //	marks.go    values and marks without a list, which several threads may fill
 //	terms.go    a list of all terms, which is sorted at the end
 //	hash.go     a hash table
+//	shared.go   a hash table that threads of a GPU fill together
 //	ordered.go  a list that is filled in order
 package space
 
@@ -76,6 +77,12 @@ type Maker struct {
 	Trips func(v string) (n int64, ok bool)
 	// Entries returns the number of entries of an operand.
 	Entries func(operand string) ir.Expr
+	// Tables, on a GPU, says how hash tables are made, and KeysOnly is true if only the number of
+	// their entries is needed. Together emits a loop over [0, n) that the threads around a table run
+	// together.
+	Tables   *Tables
+	KeysOnly bool
+	Together func(name string, n ir.Expr, body func(k *ir.Var))
 	// Chunks emits and returns the number of chunks of a loop on threads.
 	Chunks func() ir.Expr
 }
@@ -92,6 +99,9 @@ func (m *Maker) Make(t *cin.Access, s strategy.Form) Workspace {
 	case strategy.MarkedList:
 		return m.newList(t, s.Rows)
 	case strategy.HashTable:
+		if m.Tables != nil {
+			return m.newShared(t)
+		}
 		return m.newHash(t, s)
 	case strategy.Terms:
 		return m.newTerms(t, s)

@@ -80,6 +80,19 @@ func Spread(l *scope.Leaf, name string, lo, hi ir.Expr, body func(x ir.Expr)) {
 	})})
 }
 
+// Together emits a loop over [0, n) that the threads of the surrounding unit of a GPU run together.
+// Inside a loop on threads, one thread runs the whole loop. body emits an iteration.
+func Together(e *scope.Env, name string, n ir.Expr, body func(k *ir.Var)) {
+	l := e.Leaf
+	if e.OnThread {
+		l.B.Loop(name, ir.Int(0), n, body)
+		return
+	}
+	k := l.B.Var(name)
+	s := &ir.For{V: k, Lo: ir.Int(0), Hi: n, Step: 1, Body: l.B.Within(func() { body(k) })}
+	l.B.Emit(SetKind(&cin.Forall{Var: k.Name, Unit: cin.GPUThread, Race: cin.NoRaces}, e, s))
+}
+
 // SetOne emits code outside all loops that sets a[at] to x. For a GPU this code runs on the host,
 // which cannot store to GPU memory directly. SetOne then emits a fill of one element.
 func SetOne(l *scope.Leaf, a *ir.Array, at, x ir.Expr) {

@@ -50,6 +50,8 @@ DST_DECLARED unsigned atomicAdd(unsigned *a, unsigned x) { return __nvvm_atom_ad
 DST_DECLARED unsigned long long atomicAdd(unsigned long long *a, unsigned long long x) { return __nvvm_atom_add_gen_ll((long long *)a, (long long)x); }
 DST_DECLARED float atomicAdd(float *a, float x) { return __nvvm_atom_add_gen_f(a, x); }
 DST_DECLARED double atomicAdd(double *a, double x) { return __nvvm_atom_add_gen_d(a, x); }
+DST_DECLARED unsigned atomicCAS(unsigned *a, unsigned is, unsigned to) { return __nvvm_atom_cas_gen_i((int *)a, (int)is, (int)to); }
+DST_DECLARED unsigned long long atomicCAS(unsigned long long *a, unsigned long long is, unsigned long long to) { return __nvvm_atom_cas_gen_ll((long long *)a, (long long)is, (long long)to); }
 DST_DECLARED int atomicCAS(int *a, int is, int to) { return __nvvm_atom_cas_gen_i(a, is, to); }
 
 DST_DECLARED double __longlong_as_double(long long bits) { return __builtin_bit_cast(double, bits); }

@@ -1,0 +1,196 @@
+package result
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/scope"
+	"distaff/codegen/lower/space"
+	"distaff/codegen/strategy"
+	"distaff/io/tensor"
+)
+
+// rowClasses divides the rows of a result on a GPU by the number of values that their hash tables
+// get (space.Shared), because the size of a table must be known before a launch. Each pass over the
+// result launches the statement once for each class, and a launch skips the rows of other classes.
+//
+//   - Small tables are in the shared memory of a warp, which computes a row.
+//   - Tables of the middle class are in the shared memory of a block. The rows of its warps are
+//     computed one after another, each by all threads of the block.
+//   - Large tables are in global memory. Each power of two is a class of its own, and a loop of the
+//     host launches them. Blocks compute rows as in the middle class.
+//
+// If one thread computes a row, all tables are large.
+type rowClasses struct {
+	a     *twoPassResult
+	most  *ir.Array // by row: the most values that a table gets
+	top   *ir.Var   // the largest power of two that has rows, as an exponent
+	lo    ir.Expr   // the current class has rows with more values than lo, and at most hi
+	hi    ir.Expr
+	owner cin.Unit // the unit that computes a row
+}
+
+// The most values of small tables and of tables of the middle class. The number of slots of a table
+// is twice the number of its values.
+const (
+	smallTable  = 128
+	middleTable = 1024
+	smallLog    = 7 // 1<<smallLog is smallTable
+	middleLog   = 10
+)
+
+// HasTables reports whether s fills a hash table.
+func HasTables(l *scope.Leaf, s cin.Stmt) bool {
+	found := false
+	cin.Walk(s, func(s cin.Stmt) {
+		if w, ok := s.(*cin.Where); ok {
+			t := cin.Target(w.Producer)
+			found = found || len(t.Vars) > 0 &&
+				l.Spec.Strategy.Spaces[t.Name].Form.Kind == strategy.HashTable
+		}
+	})
+	return found
+}
+
+// newClasses emits the pass that counts the values of each row's tables. run lowers the statement.
+// The rows are the n coordinates of level 0 from lo on.
+func (a *twoPassResult) newClasses(lo, n ir.Expr, run func()) *rowClasses {
+	l := a.out.Leaf
+	c := &rowClasses{a: a, owner: ownerOf(l, l.Spec.Stmt, cin.Serial)}
+	c.most = l.B.Alloc("row_most", tensor.Int64, n, true)
+	sizes := l.B.Alloc("row_sizes", tensor.Int64, ir.Int(64), true)
+	var most *ir.Var
+	a.rows = &rowChunks{lo, func(_, _ ir.Expr) {
+		most = l.B.Declare("most", ir.Int(0))
+		l.Tables = &space.Tables{Most: most}
+	}, func(row, _ ir.Expr) {
+		l.B.Store(c.most, row, most)
+		size, log := l.B.Declare("size", ir.Int(1)), l.B.Declare("size_log", ir.Int(0))
+		l.B.While(ir.Less(size, most), func() {
+			l.B.Set(size, ir.Times(size, ir.Int(2)))
+			l.B.Incr(log, ir.Int(1))
+		})
+		l.B.Emit(&ir.Store{A: sizes, Index: log, X: ir.Int(1), Accumulate: true, Atomic: true})
+	}}
+	vals := l.B.Array("vals", a.out.Op.Argument.Type)
+	a.levels, a.out.Values = make([]growingLevel, a.out.Op.Order()), vals
+	l.Tables = &space.Tables{Most: l.B.Var("most")}
+	b := l.B.Within(run)
+	rewrite.Strip(b, map[*ir.Array]bool{vals: true})
+	rewrite.Tally(b, c.owner != cin.GPUThread)
+	l.B.Append(b)
+	a.rows, l.Tables = nil, nil
+	c.top = l.B.Declare("top", ir.Int(0))
+	l.B.Loop("size_log", ir.Int(0), ir.Int(64), func(k *ir.Var) {
+		l.B.When(ir.Less(ir.Int(0), ir.At(sizes, k)), func() { l.B.Set(c.top, k) })
+	})
+	l.B.Free(sizes)
+	return c
+}
+
+// ownerOf returns the unit of the innermost loop around the statements that fill hash tables in s.
+// unit is the unit of the innermost loop around s.
+func ownerOf(l *scope.Leaf, s cin.Stmt, unit cin.Unit) cin.Unit {
+	switch s := s.(type) {
+	case *cin.Forall:
+		if s.Unit.OnGPU() {
+			unit = s.Unit
+		}
+		return ownerOf(l, s.Body, unit)
+	case *cin.Seq:
+		for _, x := range s.List {
+			if HasTables(l, x) {
+				return ownerOf(l, x, unit)
+			}
+		}
+	}
+	return unit
+}
+
+// each calls run for each class.
+func (c *rowClasses) each(run func()) {
+	l := c.a.out.Leaf
+	class := func(lo, hi, most ir.Expr, blocks bool) {
+		c.lo, c.hi = lo, hi
+		l.Tables = &space.Tables{Slots: ir.Times(most, ir.Int(2)), Room: most}
+		b := l.B.Within(run)
+		if blocks {
+			rewrite.RowsOfBlocks(b)
+		}
+		l.B.Append(b)
+		l.Tables = nil
+	}
+	first := int64(middleLog) + 1
+	if c.owner == cin.GPUThread {
+		first = 0
+	} else {
+		class(ir.Int(-1), ir.Int(smallTable), ir.Int(smallTable), false)
+		l.B.When(ir.Less(ir.Int(smallLog), c.top), func() {
+			class(ir.Int(smallTable), ir.Int(middleTable), ir.Int(middleTable), true)
+		})
+	}
+	most := l.B.Declare("table", ir.Int(1<<first))
+	l.B.Loop("table_log", ir.Int(first), ir.Plus(c.top, ir.Int(1)), func(k *ir.Var) {
+		lo := ir.Over(most, ir.Int(2))
+		if first == 0 {
+			lo = ir.Choose(ir.Equal(k, ir.Int(0)), ir.Int(-1), lo)
+		}
+		class(l.B.Named("table_least", lo), most, most, true)
+		l.B.Set(most, ir.Times(most, ir.Int(2)))
+	})
+}
+
+// has returns the condition that the row with the given number is in the current class.
+func (c *rowClasses) has(row ir.Expr) ir.Expr {
+	n := c.a.out.Leaf.B.Named("most", ir.At(c.most, row))
+	return ir.Both(ir.Less(c.lo, n), ir.AtMost(n, c.hi))
+}
+
+func (c *rowClasses) free(l *scope.Leaf) {
+	if c != nil {
+		l.B.Free(c.most)
+	}
+}
+
+// TableRow is a row of the result that a hash table is copied to.
+type TableRow struct{ a *twoPassResult }
+
+// CopiedRow returns the row of the result that e is in, if the statement consumer only copies the
+// table t to this row. Otherwise it returns nil.
+func CopiedRow(how Assembly, consumer cin.Stmt, t *cin.Access, e *scope.Env) *TableRow {
+	a, ok := how.(*twoPassResult)
+	if k := e.Res.Level; !ok || k != a.out.Op.Order()-1 || !a.out.Op.Kind(k).HasPos() ||
+		!copiesTo(a.out.Leaf, consumer, t, k) {
+		return nil
+	}
+	return &TableRow{a}
+}
+
+// Counts reports whether only the number of entries is needed.
+func (r *TableRow) Counts() bool { return r.a.counting }
+
+// Copy emits code that appends the entries of a table to the row. It returns the condition that
+// there are any.
+func (r *TableRow) Copy(w *space.Shared, e *scope.Env) ir.Expr {
+	a := r.a
+	l, lev := a.out.Leaf, &a.levels[e.Res.Level]
+	n, next := w.Len(), ir.Plus(e.Res.Pos, ir.Int(1))
+	if lev.closed != nil {
+		closePos(l, lev, next)
+	}
+	if !a.counting {
+		from := l.B.Named(lev.count.Name+"_from", lev.count)
+		w.Sort(n)
+		w.Each(n, func(p *ir.Var, place, sum ir.Expr) {
+			at := l.B.Named(lev.count.Name+"_at", ir.Plus(from, p))
+			l.B.Store(lev.crd, at, ir.Plus(w.First(), place))
+			l.B.Store(a.out.Values, at, ir.Convert(a.out.Values.Elem, sum))
+		})
+	}
+	l.B.Incr(lev.count, n)
+	l.B.Store(lev.pos, next, lev.count)
+	if lev.closed != nil {
+		l.B.Set(lev.closed, next)
+	}
+	return ir.Less(ir.Int(0), n)
+}
