@@ -11,13 +11,13 @@ import (
 )
 
 // CompileAhead compiles leaves in the background before statements request them, and stores them in
-// the cache. It gets the leaves from the function units, which it calls on another goroutine. This
-// function yields the units of the leaves that statements will probably request. At most one leaf
-// for each core is compiled at a time.
+// the cache. The function units predicts the leaves: it yields their units. CompileAhead calls it
+// on another goroutine. At most one leaf for each core is compiled at a time.
 //
-// If a statement requests a leaf whose compilation has begun, the statement waits for it, or finds
-// it in the cache. Otherwise the statement compiles the leaf itself. A wrong prediction only costs
-// time; it changes no result. stop cancels all compilations, and waits until they have ended.
+// If a statement requests a leaf whose compilation has begun, the statement waits for the leaf, or
+// finds it in the cache. Otherwise the statement compiles the leaf itself. A wrong prediction
+// therefore changes no result and only costs time. stop cancels all compilations, and waits until
+// they have ended.
 //
 // CompileAhead does nothing if leaves are not kept in a cache, if there is no compiler or only one
 // core, or if leaves do not run on CPUs.

@@ -85,7 +85,8 @@ type Env struct {
 	forms  forms.Set // nil until Forms is called
 }
 
-// Located returns err with the place where it arose, if Locate is set.
+// Located adds to err the position where the error arose, by calling e.Locate. It returns err
+// unchanged if Locate is not set.
 func (e *Env) Located(err error) error {
 	if e.Locate == nil || err == nil {
 		return err
@@ -93,8 +94,8 @@ func (e *Env) Located(err error) error {
 	return e.Locate(err)
 }
 
-// New returns the environment of a rank of c. onNode is the number of c's ranks on this machine,
-// and inProcess the number in this process. The caller must close it.
+// New returns the environment of this rank of c. onNode is the number of c's ranks on this machine,
+// and inProcess is the number of c's ranks in this process. The caller must close the environment.
 func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	var mu sync.Mutex // leaves are compiled on other threads, too
 	s.Note, s.Detail = oneAtATime(&mu, s.Note), oneAtATime(&mu, s.Detail)
@@ -298,9 +299,9 @@ func (e *Env) Drop(t *tcs.Tensor) {
 	}
 }
 
-// Changed must be called after anything except a leaf has written to the memory of t. The device
-// may have a copy of this memory even if t itself is not kept. This is so if a kept tensor uses the
-// same memory, for example an operand that a statement is still bound to.
+// Changed must be called after anything except a leaf has written to the memory of t, because the
+// device may have a copy of this memory. It must be called even if t is not kept: a kept tensor may
+// use the same memory, for example an operand that a statement is still bound to.
 func (e *Env) Changed(t *tcs.Tensor) {
 	if e.keeper != nil && len(e.kept) > 0 {
 		e.keeper.Changed(t)

@@ -11,10 +11,10 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Forms returns the forms of code that leaves are compiled with. At every rank they are the forms
-// that rank 0 measured on its CPU and stored in its cache and, for other choices, the forms that
-// are shipped for that model of CPU. Forms returns none if there are neither, if Settings.Untuned
-// is set, or if leaves are compiled for another CPU.
+// Forms returns the forms of code with which leaves are compiled. All ranks use the forms of rank
+// 0. For each choice, this is the form that was measured on rank 0's CPU and stored in rank 0's
+// cache. If none was measured, it is the form that is shipped for the model of this CPU. Forms
+// returns none if Settings.Untuned is set, or if leaves are compiled for another CPU.
 //
 // The first call may communicate, so every rank must make it. Later calls return the same forms
 // without communication.

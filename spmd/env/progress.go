@@ -70,8 +70,9 @@ type Runs struct {
 }
 
 // WatchRuns calls Settings.Working with the progress of a statement's runs, until stop is called.
-// The progress is how much of its loop the running leaf has done or, if that is unknown, the number
-// of completed runs. result is the name of the statement's result.
+// While a leaf runs, the progress is the completed part of the leaf's current loop. If no leaf runs
+// or that part is unknown, the progress is the number of completed runs. result is the name of the
+// statement's result, and runs is the number of runs.
 func (e *Env) WatchRuns(result string, runs int) (r *Runs, stop func()) {
 	r = &Runs{name: tensor.Printable(result), runs: int64(runs), leaf: new(kernels.Progress)}
 	if e.set.Working != nil {
@@ -115,7 +116,8 @@ func (e *Env) LeafAt() string {
 	return fmt.Sprintf("%d%%", int64(100*float64(done)/float64(total))) + ofLoop(" of loop %d", loop)
 }
 
-// ofLoop inserts the number of a leaf's loop into format. It returns "" for the first loop.
+// ofLoop formats the number of the loop that a leaf is running, for a text about progress. It
+// returns "" for the first loop.
 func ofLoop(format string, loop int64) string {
 	if loop <= 1 {
 		return ""

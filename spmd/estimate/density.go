@@ -25,9 +25,9 @@ func (x *Densities) Sum(terms []*notation.Term, vars []string) float64 {
 	return 1 - absent
 }
 
-// Filled reports whether variable v never decides if there is an entry: for each choice of values
-// of the other variables, the sum of terms has entries at all values of v or at none. That is so if
-// no factor's pattern depends on v.
+// Filled reports whether variable v has no influence on where a sum of terms has entries: for each
+// choice of values of the other variables, the sum has entries at all values of v or at none.
+// Filled returns false if the pattern of some factor depends on v.
 func (x *Densities) Filled(terms []*notation.Term, v string) bool {
 	for _, t := range terms {
 		if slices.ContainsFunc(t.Factors,

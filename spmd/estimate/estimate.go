@@ -81,7 +81,8 @@ func (t *Tensor) SetLevels(x *tcs.Tensor) {
 // SetMinWidths sets the minimum widths, in bytes, of each level's pos and crd arrays.
 func (t *Tensor) SetMinWidths(pos, crd []uint8) { t.minWidths = [2][]uint8{pos, crd} }
 
-// Wide reports whether some array has wider elements than its values need.
+// Wide reports whether some level array has wider elements than the estimated numbers need. This is
+// so if a minimum width is larger (see SetMinWidths and SetLevels).
 func (t *Tensor) Wide() bool {
 	plain := *t
 	plain.minWidths = [2][]uint8{}
@@ -109,7 +110,8 @@ func (t *Tensor) Widths() (pos, crd []uint8) {
 	return pos, crd
 }
 
-// SetWhole declares that the partition has one block, which is x itself.
+// SetWhole declares that the partition has one block, and that x is this block. The sizes of x's
+// arrays are then the size of the block.
 func (t *Tensor) SetWhole(x *tcs.Tensor) {
 	z := sizeOf(x)
 	z.Entries = Round(t.Entries)
@@ -127,9 +129,10 @@ func sizeOf(x *tcs.Tensor) plan.Size {
 	return z
 }
 
-// As returns the same tensor in format f. It drops what is known of the levels in the old format.
-// If the tensor exists already, the new tensor has an entry for each value that the old format
-// stores, including zeros at coordinates of dense levels below the last compressed one.
+// As returns a description of the same tensor in format f. It does not keep known numbers of
+// positions, because they belong to the levels of the old format. If the tensor exists already, the
+// new tensor has an entry for each value that the old format stores. This includes zeros at
+// coordinates of dense levels below the last compressed one.
 func (t *Tensor) As(f tensor.Format) *Tensor {
 	as := &Tensor{Partition: t.Partition,
 		Layout:  tensor.Layout{Dims: t.Layout.Dims, Type: t.Layout.Type, Format: f},
@@ -240,11 +243,13 @@ func (t *Tensor) size(b plan.Block) plan.Size {
 // assumes that the entries are spread evenly.
 func (t *Tensor) In(box [][2]int64) plan.Size { return t.estimate(box, nil) }
 
-// shares estimates how much of the tensor belongs to the block in a box. The function part returns
-// the fraction of the coordinates of mode m. share is the fraction of all coordinates. paths is the
-// fraction of the coordinate tuples of the levels down to the last compressed level, or share if
-// the format repeats coordinates. stored is the axis that cuts the entries, in storage order, into
-// equal chunks. It is nil if there is none.
+// shares estimates how much of the tensor belongs to the block in a box. stored is the axis that
+// cuts the entries, in storage order, into equal chunks. It is nil if there is none.
+//
+// The result part is a function: part(m) is the fraction of the coordinates of mode m that belong
+// to the block. share is the product of these fractions over all modes. paths is their product over
+// the modes of the levels down to the last level that is not dense. If the format repeats
+// coordinates, paths is equal to share.
 func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int) float64, share,
 	paths float64) {
 	part = func(m int) float64 {
@@ -275,8 +280,9 @@ func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int
 // Records returns an upper bound of the number of records that block b is assembled from. listed is
 // the number of entries in the input.
 //
-// If roomed is true, blocks that differ only in dense inner levels must have room for the same
-// paths. Each entry of one of these blocks then adds a record with value zero to every other one.
+// If roomed is true, the bound includes zeros. Blocks that differ only in dense inner levels must
+// have room for the same paths. For each entry of such a block, every other one of these blocks
+// therefore gets a record with value zero.
 func (t *Tensor) Records(b plan.Block, listed float64, roomed bool) int64 {
 	_, share, paths := t.shares(t.Box(b), t.Partition.Ordered())
 	most := math.Inf(1)
@@ -352,10 +358,10 @@ func (t *Tensor) maxExtent(m int, expected float64) float64 {
 	return max(expected, min(max(expected, 1)*further, float64(t.Layout.Dims[m])))
 }
 
-// Drift bounds the error that arises because the bounds of chunks are guessed. A chunk may have
-// more entries than estimated. share is its largest excess at both bounds together, as a fraction
-// of its entries, and is at most 1. blocks is the largest number of blocks that a chunk may
-// overlap. Both results are 0 if no bounds are guessed.
+// Drift bounds the errors that arise because the bounds of chunks are guessed. A chunk may have
+// more entries than estimated: share is the largest excess, as a fraction of the chunk's entries,
+// and is at most 1. A chunk may also overlap several blocks: blocks is the largest number of these
+// blocks. Both results are 0 if no bounds are guessed.
 func (t *Tensor) Drift() (share float64, blocks int64) {
 	for m := range t.Layout.Dims {
 		a := t.Partition.GuessedIn(m)
@@ -405,10 +411,9 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 	return count(prefixes*-math.Expm1(-entries/prefixes), 0, prefixes)
 }
 
-// Fixed returns the part of the size of block b, in bytes, that does not depend on the entries of
-// b. For a dense tensor this is the size of the values. For any other tensor it is the size that
-// the pos array of the first level with stored coordinates has at least: 4 bytes for each position.
-// Deeper levels depend on the entries.
+// Fixed returns the number of bytes of block b that do not depend on the entries of b. For a dense
+// tensor, these are the bytes of the values. For any other tensor, these are the bytes of the pos
+// array of the first level with stored coordinates, if each element has 4 bytes.
 func (t *Tensor) Fixed(b plan.Block) float64 {
 	box, p := t.Box(b), 1.0
 	for l, m := range t.Layout.Format.Order {

@@ -18,14 +18,14 @@ func (c counted) times(n float64) counted { return counted{n * c.about, n * c.mo
 // computed for independent entries.
 const excessProbability = 1e-9
 
-// count returns an estimate of the number of items in a block, together with an upper bound. Items
-// are entries or positions. expected is the estimate. chance is the probability that an item is in
-// the block, and total is the number of items in the whole tensor. If total is infinite, chance is
-// not used.
+// count estimates the number of items in a block and gives an upper bound of this number. Items are
+// entries or positions. expected is the expected number of items in the block. chance is the
+// probability that an item of the tensor is in the block. total is the number of items in the whole
+// tensor. If total is infinite, chance is not used.
 //
 // The bound is Bernstein's inequality for independent draws. It also holds if an item in the block
-// makes other items in the block less likely. This is so for entries, whose coordinates are
-// distinct, and for prefixes that several entries share.
+// makes other items in the block less likely. Examples are entries, whose coordinates are distinct,
+// and prefixes that several entries share.
 func count(expected, chance, total float64) counted {
 	if expected == 0 { // the box is empty
 		return counted{}

@@ -7,8 +7,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// Share returns the density of the tensor's projection onto some modes: the share of their
-// coordinates that have an entry at some coordinates of the other modes. It uses the numbers of
+// Share returns the density of the tensor's projection onto some modes: the fraction of the
+// coordinate tuples of these modes for which the tensor has an entry. It uses the numbers of
 // positions of outer levels if they are known, and assumes that entries are spread evenly.
 func (t *Tensor) Share(modes []int) float64 {
 	inner := t.lastCrd() + 1 // the pattern does not depend on levels from here on

@@ -8,9 +8,9 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// assembly describes how the parts that ranks have are combined into the pieces of the result. The
-// parts are first the pieces of the addend (the old value of a +=), if there is one, and then the
-// blocks that steps make. added is the number of pieces of the addend.
+// assembly describes how the pieces of the result are assembled from the parts that ranks have. If
+// there is an addend (the old value of a +=), its pieces are the first parts, and added is their
+// number. The blocks that steps make are the next parts.
 func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) {
 	s = &assemble.Sum{Like: like, Pieces: assemble.PiecesOf(p.Assembled, like.Layout.Dims)}
 	if p.Added != nil {
@@ -25,10 +25,9 @@ func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) 
 	return s, added
 }
 
-// parts returns this rank's parts of an assembly, by part number. The parts are the rank's blocks,
-// and its pieces of the addend, which is the tensor that is added to the result. The pieces of the
-// addend have the lowest numbers, and are converted to the format of the blocks. added is the
-// number of pieces of the addend at all ranks. parts takes ownership of blocks.
+// parts returns this rank's parts of an assembly, by part number (see assembly). The parts are the
+// rank's blocks and the rank's pieces of the addend, which are converted to the format of the
+// blocks. added is the number of the addend's pieces at all ranks. parts takes ownership of blocks.
 func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Block]*tcs.Tensor,
 	error) {
 	if added == 0 {

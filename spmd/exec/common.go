@@ -18,12 +18,12 @@ var MinCommon atomic.Int64
 func init() { MinCommon.Store(1 << 20) }
 
 // common describes how the ranks of a node share one array with all rows of a gathered operand.
-// Each rank writes its own rows to the array.
+// Each rank of the node writes its own rows to the array.
 //
-// A rank of another node sends all of its rows to this node once, to one of the ranks that read
-// rows. The receiver is the node's leader for that sender. A rank that has written rows to the
-// array sends an empty message to the ranks that read the rows. If it will write the rows again in
-// the next run, each reader sends back an empty message after reading.
+// A rank of another node sends all its rows to this node once. The receiver is one of the node's
+// ranks that read rows. It is called the node's leader for the sender. A rank that has written rows
+// to the array sends an empty message to the ranks that read the rows. If the rank will write the
+// rows again in the next run, each reader sends back an empty message after reading.
 type common struct {
 	node    []int         // by rank, the number of its node; -1 if the rank has an array of its own
 	readers map[int][]int // by number of a node, its ranks that read rows
@@ -63,8 +63,9 @@ func (r *Rank) nodes() ([]int, error) {
 }
 
 // sharing decides which nodes share an array of gathered rows. It returns nil if no node does. A
-// node shares an array if two conditions hold. Its ranks together read at least 1.5 times as many
-// rows as there are, and sharing saves at least minSaved bytes.
+// node shares an array if at least two of its ranks read rows and two further conditions hold.
+// First, the numbers of rows that its ranks read add up to at least 1.5 times the number of all
+// rows. Second, sharing saves at least minSaved bytes.
 //
 // nodes[r] is the node of rank r, and reads[r] is the number of rows that rank r reads. rows is the
 // number of all rows, and rowBytes is the size of a row in bytes.
@@ -175,7 +176,8 @@ func (g *gather) sharesWithMe(rank int) bool {
 	return g.isShared(rank) && g.common.node[rank] == g.common.node[g.r.Comm.Rank()]
 }
 
-// pieces returns, by rank, the rows that the rank owns.
+// pieces returns, for each rank, the rows that the rank owns. A rank's rows are a list with one
+// element for each nonempty piece.
 func (g *gather) pieces() [][]rows {
 	part := g.r.Plan.Operands[g.operand].Gathered
 	cuts, out := part.Axes[0].Cuts, make([][]rows, g.r.Comm.Size())
@@ -235,10 +237,10 @@ func (g *gather) others() (list []int) {
 // receives. The list is empty if this rank reads no rows. pieces holds the rows that each rank
 // sends.
 //
-// The list begins with a notification from each other rank of this node that has written rows. The
-// parcels of rows from other nodes follow. If another rank of this node is the leader for a parcel,
-// the list has a notification from the leader in its place. A leader sends its notifications in the
-// same order, so each one is received by the right receive.
+// The list begins with a notification from each other rank of this node that has written rows. It
+// continues with the parcels of rows from other nodes. If the leader for a parcel is another rank
+// of this node, the list has a notification from the leader instead of the parcel. A leader sends
+// its notifications in the same order, so each receive gets the right notification.
 func (g *gather) incoming(pieces [][]rows) (list []parcel) {
 	me := g.r.Comm.Rank()
 	node := g.common.node[me]

@@ -94,9 +94,9 @@ type rankCost struct {
 	partials []partialCost
 }
 
-// arriving describes the blocks of one operand that a rank receives: the largest number of bytes in
-// one scope, and the number of scopes that receive blocks. The rows that a rank stores of a
-// gathered operand count as one scope.
+// arriving describes the blocks of one operand that a rank receives. most is the largest number of
+// bytes that the rank receives in one scope, and count is the number of scopes that receive blocks.
+// If the operand is gathered, the rows that the rank stores count as one scope.
 type arriving struct{ most, count int64 }
 
 // heldScopes is the number of scopes of an operand whose blocks a fetcher stores at a time: the
@@ -263,9 +263,9 @@ func (f *Forecast) partials(ctx context.Context, c *Cost) error {
 	return nil
 }
 
-// made returns the cost entry of a partial block, which is an element of k.partials. If there is no
-// entry, made appends a new one. index has the position of each entry in k.partials, by its partial
-// block.
+// made returns the element of k.partials for a partial block. If there is none, made appends a new
+// element. index maps each partial block to the index of its element. size returns the size of a
+// block of the result.
 func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial,
 	size plan.Sizes) *partialCost {
 	if n := len(k.partials) - 1; n >= 0 && k.partials[n].partial == part {
@@ -287,8 +287,8 @@ func (k *rankCost) addComplete(z plan.Size) {
 	k.stays += z.Memory()
 }
 
-// add records that more steps add to the partial block. steps is the number of these steps. sources
-// is the number of entries that they add at most.
+// add counts steps that add to the partial block. steps is the number of these steps. sources is an
+// upper bound of the number of entries that these steps add.
 func (p *partialCost) add(steps, sources int64) {
 	p.steps += steps
 	p.sources += sources

@@ -98,9 +98,10 @@ func since(start time.Time, total *time.Duration) time.Time {
 	return now
 }
 
-// Compute runs the statement once and returns the result blocks, or the pieces that are assembled
-// from them, that this rank owns. The caller closes them. If overwrite is true, steps that do not
-// add in place write over the result's old value and reuse its memory. Every rank must call it.
+// Compute runs the statement once and returns the blocks of the result that this rank owns. If the
+// result is assembled, Compute returns the assembled pieces that this rank owns instead. The caller
+// closes the returned tensors. If overwrite is true, steps that do not add in place write over the
+// result's old value and reuse its memory. Every rank must call Compute.
 func (r *Rank) Compute(overwrite bool) (map[plan.Block]*tcs.Tensor, error) {
 	at := time.Now()
 	r.spent, r.to = Spent{}, Fresh
@@ -314,8 +315,8 @@ const tagCombine = comm.MaxTag
 // tagSpread and tagSpread+1 are the tags of copies of the result's blocks.
 const tagSpread = tagCombine - 2
 
-// move sends partial block p from the rank that holds it to the rank receiver. At the receiver it
-// returns the block, and at all other ranks nil.
+// move sends partial block p from the rank that has it to the rank receiver. It returns the block
+// at the receiver, and nil at all other ranks. At the sender, move removes the block from partials.
 func (r *Rank) move(partials map[plan.Partial]*tcs.Tensor, p plan.Partial,
 	receiver int) (*tcs.Tensor, error) {
 	me := r.Comm.Rank()

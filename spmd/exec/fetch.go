@@ -152,8 +152,8 @@ func (in *incoming) own(b plan.Block) *tcs.Tensor {
 // send starts sending the blocks that other ranks need in their scopes up to scope t. This rank
 // owns these blocks, or has received them for its own current scope.
 //
-// If ranks never forward blocks (plan.Problem.Direct), the first call starts all sends. Two ranks
-// then do not wait for each other, even if they count their scopes independently.
+// If ranks never forward blocks (plan.Problem.Direct), the first call starts the sends of all
+// scopes. Ranks that count their scopes independently then do not wait for each other.
 func (in *incoming) send(t int64) error {
 	for len(in.sends) > 0 && (in.sends[0].T <= t || in.r.Plan.Direct()) {
 		s := in.sends[0]
@@ -196,8 +196,8 @@ func isForeign(x plan.Fetch) bool { return x.List != nil }
 // receive receives the blocks in fetches that come from other ranks, one after another. If
 // receiving a block fails, the result holds the error.
 //
-// Two ranks that receive several of the same blocks receive them in the same order. Otherwise the
-// two ranks could wait for each other (see transfer.RecvMulticast).
+// If two ranks both receive several blocks, both receive them in the same order. With different
+// orders, the two ranks could wait for each other (see transfer.RecvMulticast).
 func (in *incoming) receive(fetches []plan.Fetch) arrived {
 	r, a := in.r, arrived{blocks: map[plan.Block]*held{}}
 	for _, x := range fetches {

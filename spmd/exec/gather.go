@@ -223,9 +223,10 @@ func (g *gather) wanted(needed Rows) []parcel {
 	return out
 }
 
-// ask tells the owners which rows this rank reads, and stores in g.asked the rows that other ranks
-// read from this rank. A request holds, for each piece, its number, the first row that is read, the
-// row after the last one that is read, the length of the list of rows, and the list.
+// ask tells the owners which rows this rank reads. It stores in g.asked the rows that other ranks
+// read from this rank. A request has one record for each piece: the number of the piece, the first
+// row that is read, the row after the last one that is read, the length of the list of rows, and
+// the list.
 func (g *gather) ask() error {
 	c := g.r.Comm.Uncounted()
 	counts, asked := make([]int64, c.Size()), make([]int64, c.Size())

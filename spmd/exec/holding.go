@@ -6,9 +6,9 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// Needs returns, for each operand, the block with the most entries among the blocks that the rank's
-// steps read. It is -1 if no step of the rank reads a block of the operand, and always 0 for an
-// operand that is gathered or broadcast.
+// Needs returns one block of each operand: the block with the most entries among the blocks that
+// the rank's steps read. If no step of the rank reads a block of the operand, the element is -1. If
+// the operand is gathered or broadcast, the element is 0.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 
 // LargestMade returns the result block that needs the most memory among the blocks that a rank's
@@ -81,9 +81,9 @@ func (m *Making) blockBytes(p *partialCost) int64 {
 }
 
 // bytes returns the memory of one partial block. held is the memory that the block takes while
-// steps add to it. building is the additional memory for making the block, or for building the
-// union of the steps' patterns. An array of unknown length counts with twice its final size,
-// because it may grow to that size.
+// steps add to it. building is temporary memory: for making the block if one step makes it, and for
+// building the union of the steps' patterns if there is a union. An array of unknown length counts
+// with twice its final size, because it may grow to that size.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
 	all := m.blockBytes(p)
 	grown := 2*all + m.Begun

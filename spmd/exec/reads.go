@@ -38,8 +38,9 @@ func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 	return nil
 }
 
-// reading goes through the scopes of an operand, for one list of ranks after another. All ranks of
-// a list read the same blocks.
+// reading computes what ranks read and receive of an operand, scope by scope. Ranks that read the
+// same blocks form a list. reading goes through the scopes once for each list, and not once for
+// each rank.
 type reading struct {
 	f       *Forecast
 	c       *Cost
@@ -104,8 +105,8 @@ func (x *reading) follow(ranks []int) {
 	x.sort(ranks)
 }
 
-// followLane finds out what the ranks of a list receive in a lane, which moves one part of each
-// block. All of these ranks read the same parts.
+// followLane determines what the ranks of a list receive in each scope through one lane. A lane
+// moves one part of each block. All ranks of the list must read the same parts.
 func (x *reading) followLane(ranks []int, lane *plan.Lane) {
 	x.begin(ranks)
 	for _, needs := range lane.Flow.Needs(ranks[0]) {
@@ -120,9 +121,9 @@ func (x *reading) followLane(ranks []int, lane *plan.Lane) {
 	x.sort(ranks)
 }
 
-// addArrival adds a block of size z to s. The sum s describes the blocks that the given ranks
-// receive in a scope. If all of the ranks own the block, addArrival adds nothing. homes lists the
-// owners of the block.
+// addArrival adds a block of size z to s, which describes the blocks that arrive at the given ranks
+// in one scope. homes lists the owners of the block. addArrival adds nothing if all of the given
+// ranks own the block. If only some of them own it, addArrival records which ones.
 func (x *reading) addArrival(s *coming, ranks, homes []int, z plan.Size) {
 	if x.ownedByAll(ranks, homes) {
 		return

@@ -14,7 +14,8 @@ import (
 //   - Otherwise steps make blocks of their own. Several blocks are collected, and then merged
 //     together. If the pattern is kept from an earlier run, each block is added at once.
 //
-// In both ways, a value is the sum over the steps in their order; it does not depend on the merges.
+// In both ways, each value of the block is the sum over the steps, in the order of the steps. The
+// values therefore do not depend on when blocks are merged.
 type Sparse struct {
 	Shape   *reduce.Shape
 	Box     func(plan.Block) [][2]int64 // returns the box of a block of the result
@@ -62,9 +63,8 @@ type sums struct {
 	open   map[plan.Partial]*sum
 }
 
-// source identifies the block of an operand that has the same level arrays as the result of a step.
-// Sparse.Source returns the operand for the group of the step. If Rank.Adds is not set, a source is
-// zero.
+// source identifies a block of an operand. The result of a step has the same level arrays as this
+// block. Sparse.Source chooses the operand. If Rank.Adds is not set, operand and block are 0.
 type source struct {
 	operand int
 	block   plan.Block
@@ -180,10 +180,11 @@ func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 	return nil
 }
 
-// isDue reports whether the pending blocks must be merged now. It returns true if the pending
-// blocks are at least as large as the sum, and if they also occupy at least a quarter of the free
-// memory. If there is no memory limit, the second condition is that they are at least four times as
-// large as the sum. If there is no sum yet, the first pending block counts as the sum.
+// isDue reports whether the pending blocks must be merged now. This is so if two conditions hold.
+// First, the pending blocks are at least as large as the sum. Second, they occupy at least a
+// quarter of the free memory. Without a memory limit, the second condition is that the pending
+// blocks are at least four times as large as the sum. If there is no sum yet, the first pending
+// block counts as the sum.
 func (u *sums) isDue(x *sum) bool {
 	var base int64
 	rest := x.bytes

@@ -101,8 +101,8 @@ func (x *Forecast) widen(result *estimate.Tensor) {
 	}
 }
 
-// result returns the estimate of the result in the blocks that steps make; finalResult returns it
-// for the final blocks.
+// result returns the estimate of the result, divided into the blocks that steps make. finalResult
+// returns the estimate of the result, divided into the final blocks.
 func (x *Forecast) result() *estimate.Tensor      { return x.tensors[len(x.tensors)-1] }
 func (x *Forecast) finalResult() *estimate.Tensor { return x.homes[len(x.homes)-1] }
 
@@ -152,9 +152,9 @@ func (x *Forecast) isCounted(n int) bool {
 }
 
 // Running predicts the messages of one run of the statement in a program. The operands are assumed
-// to be in the blocks that the statement needs. known is true if several ranks run the statement in
-// one step each, on blocks that they have already, and every rank has the whole result afterwards.
-// On one rank, known is false.
+// to be in the blocks that the statement needs already. known is true if three conditions hold:
+// several ranks run the statement, each rank runs one step on blocks that it has already, and every
+// rank has the whole result afterwards.
 //
 // Running also decides which operands are replicated. A later call of Accesses returns this
 // decision.
@@ -301,11 +301,11 @@ func (x *Forecast) peakMemory(cost *exec.Cost) []int64 {
 	return peak
 }
 
-// addFinishing adds the memory that is needed to convert the computed blocks, one after another.
-// Blocks are converted if the result has another type than the blocks. On one rank without blocks
-// they are also converted if the result has another format. most[r] is the peak memory of rank r so
-// far, and blocks[r] is the memory of its computed blocks. addFinishing updates most, and blocks if
-// only the type is converted.
+// addFinishing adds the memory for converting the computed blocks, one after another, to the type
+// and format of the result. The format is converted only on one rank without blocks. most[r] is the
+// peak memory of rank r so far, and blocks[r] is the memory of its computed blocks. addFinishing
+// updates most. If only the type is converted, it also updates blocks, because a block may then
+// exist before and after the conversion at the same time.
 func (x *Forecast) addFinishing(most, blocks []int64) {
 	s, name := x.result(), x.k.Problem.Norm.LHS.Name
 	narrow := int64(0)
@@ -390,8 +390,8 @@ func (x *Forecast) loadInput(operand int, s *estimate.Tensor) load.Input {
 }
 
 // making compiles the units of the leaves for the estimated operands. It returns how the leaves
-// make blocks of the result. If a run would end with an error because of the units, making stores
-// the error in x.refused.
+// make blocks of the result. If the units cannot be compiled, or if a run would refuse them, making
+// stores the error in x.refused.
 func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	s := x.result()
 	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Layout.Type.Size()), Ahead: codegen.MapAhead}
@@ -512,8 +512,8 @@ func (x *Forecast) copyMemory(needs []plan.Block) (copies, temporary int64) {
 	return copies, temporary
 }
 
-// isWidened reports whether the copy of a tensor for leaf argument a needs wider integers in its
-// level arrays than s, the estimate of the tensor in the same format.
+// isWidened reports whether leaf argument a needs wider integers in its level arrays than the
+// stored tensor has. s is the estimate of this tensor in the format of the argument.
 func isWidened(s *estimate.Tensor, a codegen.Arg) bool {
 	pos, crd := s.Widths()
 	for l := range pos {

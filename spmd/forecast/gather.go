@@ -9,13 +9,13 @@ import (
 )
 
 // rows predicts which rows of a gathered operand a rank reads. All of these rows are in the range
-// `among`. They are at most the fraction `share` of all rows in that range. `within` is a range
-// that contains all rows that the rank has in memory.
+// `among`, and they are at most the fraction `share` of the rows in this range. All rows that the
+// rank has in memory are in the range `within`.
 //
 // The rows are coordinates of the operands that the gathered operand is multiplied with. If these
-// operands are generated as bands, all rows that the bands can contain are assumed to be read.
-// Otherwise each entry is assumed to need a different row. If all rows are needed, `among` is the
-// range of all rows and `share` is 1.
+// operands are generated as bands, rows assumes that the rank reads all rows that the bands can
+// contain. Otherwise it assumes that each entry needs a different row. If all rows are needed,
+// `among` is the range of all rows and `share` is 1.
 func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64,
 	share float64) {
 	mode := x.tensors[operand].Layout.Format.Order[0]

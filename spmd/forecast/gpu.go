@@ -14,9 +14,9 @@ import (
 )
 
 // gpuMemory returns, for each rank, the largest GPU memory in bytes that a call of a leaf needs. It
-// counts the largest blocks of a step in the leaf's formats, workspaces of known size, and the
-// tensors that are placed in GPU memory. It returns nil if leaves run on CPUs, or if no units are
-// compiled.
+// counts three things: the largest blocks that a step reads and makes, in the formats of the leaf;
+// workspaces of known size; and the tensors that are placed in GPU memory. It returns nil if leaves
+// run on CPUs, or if no units are compiled.
 func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
 	if x.k.Reader.Env.Code() != codegen.CUDA || len(x.units) == 0 {
 		return nil
@@ -92,7 +92,8 @@ type pinned struct {
 	parts   bool    // whether the blocks are parts of the blocks that steps read
 }
 
-// pinned lists the tensors of the statement that are placed in GPU memory, each one once.
+// pinned lists the tensors of the statement that are placed in GPU memory, each one once. It leaves
+// out tensors whose partition is not plain (partition.Partition.IsPlain).
 func (x *Forecast) pinned() (list []pinned) {
 	seen := map[string]bool{}
 	add := func(name string, s *estimate.Tensor, operand int, parts bool) {

@@ -13,14 +13,16 @@ import (
 const keyBytes, slotsPerEntry, pairBytes = 8, 3, 16
 
 // buckets is the number of different values of one digit in the radix sort of a workspace's
-// entries. Each pass of the sort clears an array of counts, one for each value, and then sums the
-// counts. stepsPerPass is the number of steps, each dependent on the step before, in one use of a
-// workspace with few entries. One use consists of filling, sorting, reading and emptying the
+// entries. Each pass of the sort clears an array with one count for each value, and then sums the
+// counts.
+//
+// stepsPerPass is the number of steps in one use of a workspace with few entries. Each of these
+// steps depends on the step before. One use consists of filling, sorting, reading and emptying the
 // workspace.
 const buckets, stepsPerPass = 256, 12
 
-// insert adds the cost of workspace i to l, the work of a leaf. value is the size of a value in
-// bytes. fixed says that the entries are stored into a pattern that exists already.
+// insert adds to l, which describes the work of a leaf, the cost of workspace i. value is the size
+// of a value in bytes. fixed says that the entries are stored into a pattern that exists already.
 func insert(l *tune.Leaf, i workload.Insert, value float64, fixed bool) {
 	row, places := i.Row*value, i.Places
 	if i.Listed {

@@ -17,16 +17,18 @@ import (
 	"distaff/spmd/prepared"
 )
 
-// Least is the memory that a statement certainly needs on a rank, from the properties that are
-// known before anything is read or computed. It counts blocks of operands and of the result,
-// because a rank holds them when computing ends.
+// Least is the memory that a statement certainly needs on a rank. It follows from the properties
+// that are known before anything is read or computed. Least counts blocks of operands and of the
+// result, because a rank has these blocks when computing ends:
 //
-// For an operand that is read into blocks it counts the values of a dense tensor or the first pos
-// array of another tensor, and the entries of generated data. For the result it counts the values
-// of a dense tensor, and the first pos array and the entries of a tensor whose every coordinate is
-// present. A tensor is counted once if the statement reads it twice, or reads it and adds to it.
-// Scalars, tensors that a program already holds, and tensors whose blocks depend on their entries
-// are not counted.
+//   - For each operand that is read into blocks, it counts the values if the tensor is dense, and
+//     otherwise the first pos array. For generated data, it also counts the entries.
+//   - For the result, it counts the values if the tensor is dense. If the result is sparse and has
+//     an entry at every coordinate, it counts the first pos array and the entries.
+//
+// A tensor is counted once if the statement reads it twice, or reads it and adds to it. Scalars,
+// tensors that a program already has, and tensors whose blocks depend on their entries are not
+// counted.
 type Least struct {
 	k    *prepared.Planned
 	list []*tensorLeast

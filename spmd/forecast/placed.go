@@ -51,8 +51,9 @@ func (x *planner) countMoves() {
 	x.countCopies(x.forecast.k.ResultPartition())
 }
 
-// countCopies counts the multicasts by the owner of a piece of the result, which sends the piece to
-// the other ranks that store a copy. part is the partition of the result by its placement.
+// countCopies counts the messages that copy pieces of the result. The owner of a piece sends it by
+// a multicast to the other ranks that store a copy. part is the partition of the result by its
+// placement.
 func (x *planner) countCopies(part *partition.Partition) {
 	if part.Copies == nil {
 		return
@@ -92,10 +93,10 @@ func (x *planner) countMessage(k int, z plan.Size, from, to int) PlannedMove {
 		From: from, To: to}
 }
 
-// loadCost returns the cost of loading an operand into its first blocks. An operand that is cut
-// along its storage order is first read in equal ranges if its blocks cannot be views (see
-// input.Stored). The cost then includes this reading. An operand that a program holds is not read
-// in equal ranges.
+// loadCost returns the cost of loading an operand into its initial blocks. If the operand is cut
+// along its storage order and its blocks cannot be views, it is first read in equal ranges (see
+// input.Stored). The cost then includes this reading. An operand that a program has already is not
+// read in equal ranges.
 func (x *Forecast) loadCost(operand int, in load.Input) load.Cost {
 	o, s, ranks := &x.p.Operands[operand], x.homes[operand], x.p.Ranks
 	g := x.k.Reader.Target(s.Partition, o.Tensor)

@@ -63,8 +63,9 @@ type Planned struct {
 	PerRank []PlannedRank `json:"per_rank"` // the first ranks, as many as were requested
 }
 
-// PlannedLoop is a variable that is cut, by a block loop or by the loops of a distributed schedule.
-// A summed variable is Extended if ranks make partial results of the sum.
+// PlannedLoop is a variable that a block loop or the loops of a distributed schedule cut. If the
+// schedule cuts the entries of a tensor, PlannedLoop is this cut. A summed variable is Extended if
+// ranks make partial results of the sum.
 type PlannedLoop struct {
 	Var  string  `json:"var"`  // "" if the entries of a tensor are cut
 	Cuts []int64 `json:"cuts"` // range k is [cuts[k], cuts[k+1]); nil if entries are cut
@@ -137,10 +138,10 @@ type PlannedTensor struct {
 // PlannedAxis describes how a partition divides one mode of a tensor, or several modes that are
 // divided at the same coordinates. Cuts holds these coordinates.
 //
-// If Entries is set, the partition divides the tensor's entries in storage order into chunks
-// instead. Modes then holds only the outermost mode that is divided, and Cuts holds the coordinates
-// of this mode at which the chunks begin, and the size of the mode. They are estimates if they
-// depend on entries that a plan does not read.
+// If Entries is set, the partition divides the tensor's entries, in storage order, into chunks.
+// Modes then holds the outermost mode that is divided. Cuts holds the coordinates of this mode at
+// which chunks begin, and then the size of the mode. The coordinates are estimates if they depend
+// on entries that a plan does not read.
 type PlannedAxis struct {
 	Modes   []int   `json:"modes"`
 	Cuts    []int64 `json:"cuts"`
@@ -507,7 +508,8 @@ func (x *planner) countOwned() {
 	}
 }
 
-// String formats a block like a range of a tensor: A[0:10,5:8]. Without a box, it is "parts of A".
+// String formats the block as a range of its tensor, such as A[0:10,5:8]. If Box is nil, it returns
+// a text such as "parts of A".
 func (b PlannedBlock) String() string {
 	if b.Box == nil {
 		return "parts of " + b.Tensor

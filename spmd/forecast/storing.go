@@ -32,8 +32,8 @@ func (x *Forecast) isWritten(name string) bool {
 		func(o output.Output) bool { return o.Tensor == name })
 }
 
-// wholeOperands returns the memory that rank 0 needs for whole operands. It gathers operands for
-// the check and for output files.
+// wholeOperands returns the number of bytes that rank 0 needs for whole operands. Rank 0 gathers
+// whole operands for the check, and for the output files of operands.
 func (x *Forecast) wholeOperands() (bytes int64) {
 	seen, most := map[string]bool{}, int64(0)
 	for n, o := range x.k.Problem.Operands {

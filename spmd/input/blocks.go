@@ -17,8 +17,8 @@ import (
 
 // AsStored reports whether a source already has the tensor's format and type, so that no conversion
 // is needed. The source must be a tensor in memory, a tensor that is distributed over the ranks, or
-// a .tcs file. For a tensor in memory or a .tcs file, AsStored returns false if the input must not
-// have duplicates, because they are found by a conversion.
+// a .tcs file. AsStored returns false for a tensor in memory or a .tcs file if the input must not
+// have duplicates (Input.NoDuplicates), because a conversion finds the duplicates.
 func (r *Reader) AsStored(s *Source) bool {
 	if h := s.held; h != nil {
 		return h.AsIs && h.Blocks.Layout.Type == s.typ &&
@@ -83,9 +83,10 @@ func (r *Reader) loading(s *Source) load.Source {
 		AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Env.Tmp, Limit: r.Env.Limit}
 }
 
-// Replica returns this rank's copy of a whole operand: the value of a scalar that was given as a
-// number, or the replica that a program holds (Held.Replica), if it has the required format and
-// type. Otherwise it returns nil, at all ranks. The caller closes the tensor.
+// Replica returns this rank's copy of a whole operand, or nil. It returns the value of a scalar
+// that was given as a number. It returns the replica that a program has (Held.Replica) if the
+// replica has the required format and type. Either all ranks get a tensor, or all ranks get nil.
+// The caller closes the tensor.
 func (r *Reader) Replica(name string) *tcs.Tensor {
 	s := r.Sources[name]
 	switch {

@@ -11,9 +11,10 @@ import (
 	"distaff/io/text"
 )
 
-// Checksums records the checksums of the input files, before an output replaces a file. A .tcs file
-// contains its checksum. The checksum of another file is the SHA-256 of its bytes. Standard input
-// has none. Other pipes have none either, unless they contain a .tcs file.
+// Checksums records the checksums of the input files. It is called before an output replaces a
+// file. A .tcs file contains its checksum. The checksum of any other file is the SHA-256 of its
+// bytes. Standard input has no checksum. Another pipe has a checksum only if it contains a .tcs
+// file.
 func (r *Reader) Checksums() error {
 	if !r.o.Checksums {
 		return nil

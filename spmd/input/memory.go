@@ -2,9 +2,9 @@ package input
 
 import "distaff/io/memory"
 
-// checkMemory checks the tensors that the caller gives in memory. Rank 0 must call it before the
-// other ranks do, because ranks that are threads of one process share the arrays of these tensors.
-// Rank 0 then checks the arrays for all of them.
+// checkMemory checks the tensors that the caller gives in memory. Ranks that are threads of one
+// process share the arrays of these tensors. Rank 0 must call checkMemory before the other ranks
+// do, so that one rank checks the shared arrays for all.
 func (r *Reader) checkMemory() error {
 	for _, name := range r.p.Names {
 		if in, ok := r.o.Inputs[name]; ok && in.Tensor != nil {

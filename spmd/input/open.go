@@ -238,9 +238,9 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 	}
 }
 
-// locate returns a function for messages about repeated coordinates. The function takes the
-// coordinates at. It returns the line numbers of the first two entries of s that have these
-// coordinates. A number is 0 if the line is not known.
+// locate returns a function that finds repeated coordinates in the input, for messages. The
+// function takes coordinates and returns the line numbers of the first two entries of s that have
+// these coordinates. A line number is 0 if it is not known.
 func (r *Reader) locate(s *Source) func(at []int64) (first, second int) {
 	return func(at []int64) (first, second int) {
 		if s.In.File == "" {

@@ -10,10 +10,10 @@ import (
 	"distaff/spmd/fault"
 )
 
-// parseScalar parses a number such as 2.5, -1e-3, inf, nan or 1+2i. It returns false if the text is
-// not a number. The type is complex128 if the number has an imaginary part. It is int64 if want is
-// int64 and the text is a whole number without a point or an exponent that fits an int64. Otherwise
-// it is float64.
+// parseScalar parses a number such as 2.5, -1e-3, inf, nan or 1+2i. It returns false if s is not a
+// number. The type of the value is complex128 if the number has an imaginary part. It is int64 if
+// want is int64 and the number is an integer of 64 bits, written without a point or an exponent. In
+// all other cases it is float64.
 func parseScalar(s string, want tensor.Type) (tensor.Value, bool) {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && want == tensor.Int64 {

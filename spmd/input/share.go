@@ -104,7 +104,8 @@ func (s *Source) aloneHeader() *storedHeader {
 }
 
 // openParts opens this rank's part of every text file that can be read in parts. If some rank
-// cannot see the file, or sees another one, rank 0 reads the file alone. Every rank must call it.
+// cannot see the file, or sees a different file under the same name, rank 0 reads the file alone.
+// Every rank must call openParts.
 func (r *Reader) openParts(heads map[string]sourceHeader) error {
 	c := r.Env.Comm
 	for _, name := range r.p.Names {

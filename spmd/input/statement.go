@@ -14,8 +14,8 @@ import (
 	"distaff/spmd/fault"
 )
 
-// Statement is a parsed statement with the properties of its tensors. They were checked against
-// each other.
+// Statement is a parsed statement, with the given properties of its tensors. Given.Parse has
+// checked that the properties agree with each other.
 type Statement struct {
 	Stmt    *notation.Stmt
 	Norm    *notation.Normal
@@ -149,9 +149,9 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	return p, p.inputs(j, complete)
 }
 
-// SizeFrom returns a phrase for messages that says where the size of a tensor's mode was found. It
-// consists of the mode and, in parentheses, the text source. If source is already a result of
-// SizeFrom for another mode, SizeFrom returns it unchanged.
+// SizeFrom returns a phrase for messages about the size of a tensor's mode. The phrase consists of
+// the mode and, in parentheses, source, which says where the size was found. If source is already a
+// result of SizeFrom for another mode, SizeFrom returns source unchanged.
 func SizeFrom(tensor string, mode int, source string) string {
 	if strings.HasPrefix(source, "mode ") {
 		return source
@@ -219,8 +219,9 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// Has returns an error if the statement has no tensor called name. what describes the property that
-// flag gives to the tensor, such as "format".
+// Has returns an error if the statement has no tensor called name. The error contains flag and
+// what: flag is the flag that names the tensor, and what is the property that the flag gives to the
+// tensor, such as "format".
 func (p *Statement) Has(name, what, flag string) error {
 	if _, ok := p.Orders[name]; ok {
 		return nil

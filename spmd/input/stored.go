@@ -40,10 +40,13 @@ func (r *Reader) storedBlocks(c comm.Comm, part *partition.Partition,
 }
 
 // Stored makes this rank's blocks of a tensor that is divided into chunks of its storage order. It
-// first calls the function even, which returns the rank's blocks for a simpler division: each rank
-// gets an even range of the outermost stored mode. From these blocks the ranks determine the keys
-// at which chunks begin, and Stored sets the keys in the partition of g. Each entry is then sent to
-// the owner of its chunk.
+// has three steps:
+//
+//   - It calls the function even, which returns this rank's blocks of a simpler division: each rank
+//     gets an equal range of the outermost stored mode (see Even).
+//   - The ranks determine from these blocks the keys at which chunks begin. Stored sets the keys in
+//     the partition of g.
+//   - Each entry is sent to the owner of its chunk.
 //
 // Every rank must call Stored. The caller closes the returned blocks.
 func Stored(e *env.Env, c comm.Comm, g *load.Target,
@@ -78,9 +81,10 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target,
 }
 
 // StoredMoves predicts the messages of Stored, and calls travel for each message. b describes the
-// tensor's stored blocks, and entries is the tensor's number of entries. Stored first sends blocks
-// to the owners of the even ranges, and from there to the owners of the chunks. The partition of g
-// must be located.
+// blocks in which the tensor is stored now, and entries is the tensor's number of entries. The
+// first messages bring the entries to the owners of the even ranges (see Even). The next messages
+// bring them to the owners of the chunks. The bounds of the chunks must be known or guessed
+// (partition.Partition.Located).
 //
 // exact is true if the sizes of the messages are not estimates. This is so if the tensor is dense
 // and has the format and type of g, and if no bounds of blocks or chunks are guessed.
@@ -127,8 +131,8 @@ func Even(g *load.Target, ranks int) *load.Target {
 	return &even
 }
 
-// Everywhere returns a tensor that every rank has as a mapped file in the required format and type,
-// or nil.
+// Everywhere returns the tensor that every rank has as a mapped file in the required format and
+// type. If there is no such tensor, it returns nil.
 func (r *Reader) Everywhere(name string) *tcs.Tensor {
 	s := r.Sources[name]
 	var t *tcs.Tensor
@@ -153,8 +157,8 @@ func (r *Reader) Lasting(name string) *tcs.Tensor {
 	return nil
 }
 
-// Keys returns the keys between the ranges that o makes of a tensor's entries, if they can be
-// computed before the tensor is loaded. Otherwise it returns nil.
+// Keys returns the keys between the ranges into which o divides a tensor's entries. It returns nil
+// if the keys cannot be computed before the tensor is loaded.
 func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 	if t := r.Everywhere(name); t != nil && load.Findable(t) {
 		return load.Keys(r.Env.Ctx, t, o)

@@ -38,10 +38,11 @@ func (r *Reader) Unchanged() error {
 }
 
 // changed returns an error with exit code 3 if the stream's file was written after recordState.
-// several says that there are several ranks. If it is true, changed also returns an error if the
-// file was replaced: some ranks may have opened the old file and some the new one. If several is
-// false, a replaced file is accepted, because the old file is still read. A removed file is
-// accepted in both cases.
+//
+// several says that there are several ranks. With several ranks, changed also returns an error if
+// the file was replaced, because some ranks may have opened the old file and others the new one.
+// With one rank, a replaced file is accepted, because the rank still reads the old file. A removed
+// file is accepted in both cases.
 func (s *Source) changed(several bool) error {
 	if s.found == nil || s.Scalar != nil {
 		return nil

@@ -21,9 +21,9 @@ import (
 // catches it), by the watch in this file, or before an output gets its name (Unchanged).
 
 // watchEvery is the interval between checks of the input files while leaves run. stopEvery is the
-// interval between requests to a leaf that has not stopped yet, and between the checks of Fault.
-// endWithin is how long a job may take to end after endAfter is called. If the job takes longer,
-// its process is ended.
+// interval between requests to stop that are sent to a running leaf, and between the checks of
+// Fault. endWithin is the time that a job may take to end after endAfter is called. After this
+// time, the job's process is ended.
 const (
 	watchEvery = time.Second
 	stopEvery  = 20 * time.Millisecond
@@ -147,10 +147,10 @@ func (r *Reader) Fault() error {
 	return nil
 }
 
-// BlameChangedInput replaces the error or the panic of a job if an input changed while the job ran.
-// The new error names this input. A changed input can cause any failure. BlameChangedInput keeps
-// the job's error if the context has ended. It also replaces a panic if a trusted .tcs file is
-// invalid. BlameChangedInput must be deferred.
+// BlameChangedInput replaces the error or the panic of a job if an input changed while the job ran,
+// because a changed input can cause any failure. The new error names this input. BlameChangedInput
+// also replaces a panic if a trusted .tcs file is invalid. It keeps an error if the context has
+// ended. BlameChangedInput must be deferred.
 func (r *Reader) BlameChangedInput(err *error) {
 	if v := recover(); v != nil {
 		broken := r.Fault()

@@ -167,8 +167,8 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 
 // compileAhead makes rank 0 compile the leaves of all statements in parallel while the first
 // statements load their inputs and run (see env.Env.CompileAhead). It skips a statement if its
-// leaves cannot be found, and all statements if their tensors have an error, because preparing the
-// statements reports the errors later. The caller must call stop.
+// leaves cannot be found. It does nothing if the tensors of the statements have an error. The
+// errors are reported later, when the statements are prepared. The caller must call stop.
 func (r *execution) compileAhead() (stop func(), err error) {
 	if r.o.Leaves == nil || r.p.Rank() != 0 {
 		return func() {}, nil
@@ -361,8 +361,8 @@ type located struct{ error }
 
 func (e located) Unwrap() error { return e.error }
 
-// at adds the position of an item to an error, unless the error has a position. It returns an
-// *NoOutputError unchanged.
+// at adds the position of an item to an error. It returns the error unchanged if the error has a
+// position already, or if it is a *NoOutputError.
 func (r *names) at(it jobfile.Item, err error) error {
 	var has located
 	var ended *NoOutputError

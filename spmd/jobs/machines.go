@@ -33,12 +33,12 @@ func (r *execution) machines() error {
 // target finds where a placement puts a tensor, for the given number of ranks. There are three
 // cases:
 //
-//   - Over a machine of one dimension, the placement divides one mode evenly among all ranks: mode
-//     is that mode, and machine is nil.
-//   - Over a machine of one dimension, the placement gives every rank a copy, or there is only one
+//   - The placement divides one mode evenly among all ranks, over a machine of one dimension: mode
+//     is this mode, and machine is nil.
+//   - The placement gives every rank a copy, over a machine of one dimension, or there is only one
 //     rank and the first case does not hold: mode is -1, and machine is nil. Program.Place then
 //     moves the whole tensor to rank 0.
-//   - Otherwise machine is the machine of the placement, and mode is 0.
+//   - In all other cases, machine is the machine of the placement, and mode is 0.
 func (r *names) target(p place.Placement, ranks int) (mode int, machine *place.Machine, err error) {
 	over := r.f.MachineOf(p)
 	m := r.grids[over]

@@ -139,8 +139,9 @@ func (x *follower) close() {
 	}
 }
 
-// variant identifies a plan of a statement. adds is true if the statement is a += and its result
-// already has a value.
+// variant is the key of a plan of a statement. A statement with += has at most two plans: one if
+// its result already has a value, and one if it has none. adds is true for the first of these
+// plans.
 type variant struct {
 	s    *jobfile.Statement
 	adds bool
@@ -178,9 +179,9 @@ func (s *state) clone() *state {
 	return c
 }
 
-// key returns a text that identifies the state. repeat uses it to find a pass that changes nothing.
-// If the keys of two states are equal, every item of the file has the same effect and the same cost
-// in both states.
+// key returns a text that identifies the state. If two states have equal keys, every item of the
+// file has the same effect and the same cost in both states. The method repeat compares keys to
+// find a pass that changes nothing.
 func (s *state) key() string {
 	var list []string
 	for name, h := range s.held {
@@ -232,8 +233,8 @@ type passed struct {
 	end     *state
 }
 
-// repeat follows the passes of a repeat until a pass leaves the state unchanged. All remaining
-// passes then count the same as that pass.
+// repeat follows the passes of a repeat, at most t.N. If a pass leaves the state unchanged, repeat
+// does not follow the remaining passes, because their counts are equal to the counts of this pass.
 func (x *follower) repeat(t *jobfile.Repeat) error {
 	x.atMost = x.atMost || t.Until != nil
 	for left := t.N; left > 0; left-- {
@@ -314,9 +315,10 @@ func (x *follower) statement(s *jobfile.Statement) error {
 	return x.place(s, t.Name, t.Placement.Placement)
 }
 
-// adopts reports whether a statement uses the blocks of tensor h unchanged, instead of dividing the
-// tensor again. g is the statement's target for the tensor. adopts returns false unless g divides
-// the tensor into chunks of its storage order. It must agree with prepared.Operands.adoptCuts.
+// adopts reports whether a statement uses the blocks of a tensor unchanged, instead of dividing the
+// tensor again. h describes the blocks that the tensor has, and g the blocks that the statement
+// needs. adopts returns false unless g divides the tensor into chunks of its storage order. It must
+// agree with prepared.Operands.adoptCuts.
 func adopts(g *load.Target, h *input.Held) bool {
 	a := g.Partition.Ordered()
 	return a != nil && len(g.Partition.Axes) == 1 && len(a.Ordered.Cuts) == 1 &&
@@ -331,10 +333,10 @@ func (k *planned) name(operand string) string {
 	return operand
 }
 
-// move counts the traffic that brings a tensor from where h holds it to the blocks of access a. If
-// first is true, move also counts how often the item moves the tensor: it adds 1 to this number.
-// The caller passes false if it has already done this or does this itself. move counts nothing if
-// the item is a declaration.
+// move counts the traffic that brings a tensor to the blocks of access a. h describes where the
+// tensor is. If first is true and something is sent, move also adds 1 to the number of times that
+// the item moves the tensor. If first is false, the caller counts this itself. move counts nothing
+// if the item is a declaration.
 func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *input.Held,
 	first bool) {
 	if _, ok := it.(*jobfile.Tensor); ok {
@@ -372,14 +374,17 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 	}
 }
 
-// replicate counts the traffic of bringing a whole dense tensor to every rank. It counts nothing if
-// every rank has the tensor already. h describes where the tensor is, or is nil if it is still in
-// its input. If the tensor is distributed by rows and h.AsIs is set, each rank sends its rows to
-// all other ranks. Otherwise the tensor is moved to the owner of its only block, which broadcasts
-// it.
+// replicate counts the traffic that brings a whole dense tensor to every rank. h describes where
+// the tensor is, or is nil if the tensor is still in its input. There are three cases:
 //
-// If first is true, replicate also counts how often the item moves the tensor: it adds 1 to this
-// number. The caller passes true for the first transfer of the tensor in a run of the item.
+//   - If every rank has the tensor already, there is no traffic.
+//   - If the tensor is distributed by rows and h.AsIs is set, each rank sends its rows to all other
+//     ranks.
+//   - Otherwise the tensor is moved to the owner of its only block, which broadcasts it.
+//
+// If there is traffic and first is true, replicate also adds 1 to the number of times that the item
+// moves the tensor. The caller passes true for the first transfer of the tensor in a run of the
+// item.
 func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h *input.Held,
 	first bool) {
 	z := plan.Size{}
@@ -528,10 +533,10 @@ func (x *follower) share(b *store.Blocks) {
 	x.lists[key] = append(x.lists[key], b)
 }
 
-// fetch predicts the loading of a tensor that no item has read yet. The program loads it in order
-// to place it (Program.Place) or to read its values. *mode is the mode that is cut evenly over the
-// ranks, or -1 if rank 0 gets the whole tensor. If mode is nil, a statement reads the tensor, and
-// the plan of this statement decides how it is cut.
+// fetch predicts the loading of a tensor that no item has read yet. The program loads the tensor by
+// a statement of its own (see program.Loading), in order to place the tensor or to read its values.
+// *mode is the mode that is cut evenly over the ranks, or -1 if rank 0 gets the whole tensor. If
+// mode is nil, the plan of the loading statement decides how the tensor is cut.
 func (x *follower) fetch(name string, mode *int) error {
 	t := x.names.f.Tensor(name)
 	in, ok := x.names.input(t)

@@ -87,8 +87,8 @@ func (r *names) statements(found known, ranks int) ([]Statement, error) {
 	return out, nil
 }
 
-// words matches names and numbers. In text such as "M.x", it matches ".x" with the point, so that x
-// is not taken for a name.
+// words matches names and numbers. In a text such as "M.x", it matches ".x" together with the
+// point. This shows that x is not a name.
 var words = regexp.MustCompile(`[0-9][0-9A-Za-z_.]*|\.?[A-Za-z_][0-9A-Za-z_]*`)
 
 // numbered maps names to numbers such as $1. The numbers follow the order of the names' first use.
@@ -128,10 +128,10 @@ func (n numbered) command(c *schedule.Command) string {
 	return c.Name + "(" + strings.Join(args, ",") + ")"
 }
 
-// renamed returns a key for the leaves that a run of the statement is expected to call. Names do
-// not matter. If two statements have the same key, they read the same inputs and run equally often.
-// Their texts, tensors, commands, placements and machines then differ at most in names. renamed
-// returns "" if the statement or its schedule cannot be parsed.
+// renamed returns a key for the leaves that a run of the statement is expected to call. The key
+// contains numbers instead of names. If two statements have the same key, they read the same inputs
+// and run equally often. Their texts, tensors, commands, placements and machines then differ at
+// most in names. renamed returns "" if the statement or its schedule cannot be parsed.
 func (s Statement) renamed() string {
 	g := s.Given
 	stmt, err := notation.Parse(g.Statement)

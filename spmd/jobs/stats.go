@@ -12,8 +12,8 @@ import (
 	"distaff/spmd/stats"
 )
 
-// fileStats holds the statistics of a job file. Where Stats speaks of a repeat, this is a run of
-// the whole file, not a repeat command of the file.
+// fileStats holds the statistics of a job file. The fields of Stats that describe a repeat describe
+// a run of the whole file here, and not a repeat command of the file.
 type fileStats struct {
 	stats.Stats
 	Statements []Taken `json:"statements"`

@@ -42,8 +42,8 @@ func (t tally) add(o tally, n int64) {
 	}
 }
 
-// travel counts the traffic c of an item once more. name is the tensor that is moved, or "" if the
-// traffic is part of the computation.
+// travel counts one more transfer by an item that causes the traffic c. name is the tensor that is
+// moved, or "" if the traffic is part of the computation.
 func (t tally) travel(it jobfile.Item, name string, c *stats.Comm) {
 	t[count{item: it, what: carries, tensor: name, comm: c}]++
 }

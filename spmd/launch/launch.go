@@ -18,9 +18,9 @@ import (
 	"distaff/spmd/fault"
 )
 
-// OtherRank is the error of a process under a launcher (mpirun or srun) if the job failed and the
-// program's main function must not report the failure, because another process reports it or this
-// process has reported it. It has the exit code of the failure.
+// OtherRank is the error of a process under a launcher (mpirun or srun) if the job failed, but the
+// program's main function must not report the failure. Either another process reports the failure,
+// or this process has reported it already. OtherRank has the exit code of the failure.
 type OtherRank struct{ Err error }
 
 func (e *OtherRank) Error() string { return e.Err.Error() }
@@ -41,7 +41,7 @@ type Options struct {
 	Abandon      func()       // called before the process exits although the job has not ended
 }
 
-// Rank describes the rank of a job that this process is.
+// Rank describes this process as a rank of a job.
 type Rank struct {
 	Threads  int // threads of this rank
 	Here     int // number of ranks on this machine
@@ -108,11 +108,13 @@ func Run(ctx context.Context, l mpi.Launcher, set Options,
 	return err
 }
 
-// shareCores sets the number of threads of a rank if the user gives none. If OMP_NUM_THREADS does
-// not give it either, the ranks that may run on the same cores divide these cores among them;
-// mpirun usually binds each rank to cores of its own. If a rank has several threads, and the ranks
-// together have more threads than cores, shareCores makes waiting threads sleep instead of spin. It
-// does not if the user has chosen how threads wait (see kernels.WaitPassively).
+// shareCores sets the number of threads of a rank if the user gives none. It takes the number from
+// OMP_NUM_THREADS. If this variable is not set, the ranks that may run on the same cores divide
+// these cores among them. (mpirun usually binds each rank to cores of its own.)
+//
+// If a rank has several threads, and the ranks together have more threads than cores, shareCores
+// makes waiting threads sleep instead of spin. It changes nothing if the user has chosen how
+// threads wait (see kernels.WaitPassively).
 func (r *Rank) shareCores(places []comm.Place, rank int, detail func(string)) {
 	sharing := comm.Sharing(places, rank)
 	if r.Threads == 0 {

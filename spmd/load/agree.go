@@ -38,11 +38,13 @@ func firstFailed(c comm.Comm, err error) (int, error) {
 	return comm.AllreduceValue(c.Uncounted(), mine, comm.Min)
 }
 
-// settle completes the reading of a text file in parts. err is the error of this rank's part, or
-// nil. If this rank is before the first rank that failed, settle calls rest to read the remaining
-// entries of the part: they may contain an earlier mistake. If part is not nil, settle then checks
-// that the file has as many entries as it announces, and that the kinds of its entries may occur
-// together (see judge). Every rank must call it.
+// settle completes the reading of a text file in parts, and makes the ranks agree on an error. err
+// is the error of this rank's part, or nil. A part before the first part that failed may contain an
+// earlier mistake. Therefore the ranks of the parts before it call rest, which reads the remaining
+// entries of the rank's part.
+//
+// If part is not nil, settle then checks that the file has as many entries as it announces, and
+// that the kinds of its entries may occur together (see judge). Every rank must call settle.
 func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	first, cerr := firstFailed(c, err)
 	if cerr != nil {
@@ -89,9 +91,9 @@ func judge(c comm.Comm, part text.Part) error {
 	return Agree(c, err)
 }
 
-// begin tells this rank's part the number of entries before the part. Without this number, the part
-// cannot compute coordinates that follow from an entry's place in the file. If the entries have
-// coordinates of their own, begin does nothing. Every rank must call it.
+// begin passes to part the number of entries that precede the part in the file. The part needs this
+// number if coordinates follow from an entry's place in the file. If the entries have coordinates
+// of their own, or part is nil, begin does nothing. Every rank must call begin.
 func begin(c comm.Comm, part text.Part) error {
 	if part == nil || !part.Ordinals() {
 		return nil

@@ -190,8 +190,9 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 }
 
 // travelling returns an upper bound of the number of bytes that a rank sends and receives at the
-// same time. In one round a rank sends at most sendRoom bytes, its last batch and its staged
-// entries. The bound for the bytes that it receives is inboxRooms times larger.
+// same time. A rank sends its entries in rounds. In one round it sends at most sendRoom bytes, a
+// batch of entries, and its staged entries. The bound for the received bytes is inboxRooms times
+// larger than the bound for the sent bytes.
 //
 // entries is the number of entries over all ranks. If makesRoom is true, the ranks also send zeros,
 // which make room in other blocks. free is the number of free bytes of the rank.
@@ -208,8 +209,9 @@ func (g *Target) travelling(entries int64, makesRoom bool, free int64) int64 {
 	return min((1+inboxRooms)*round, 2*max(entry*entries, tcs.Align))
 }
 
-// shared and assembling are two more ways to make blocks; the other ways are collecting, spreading
-// and joining. shared: the blocks need no buffers. assembling: the only rank makes the only block.
+// shared and assembling are ways to make blocks, in addition to collecting, spreading and joining.
+// shared means that making the blocks needs no buffers. assembling means that the only rank makes
+// the only block.
 const shared, assembling = -1, -2
 
 // levelSizes returns the sizes of the levels' modes.

@@ -86,9 +86,9 @@ func lastParent(t *tcs.Tensor, l int, q int64) int64 {
 	return lev.Pos.First + max(lo, 0)
 }
 
-// maxMiss is the largest distance in bytes between a cut and its ideal position that ends the
-// search for the cut early. The distance must also be at most half the size of a part, so that the
-// next cut does not come before this one.
+// maxMiss is a distance in bytes. The search for a cut ends early at a position that is at most
+// maxMiss from the ideal position, and at most half the size of a part. The second limit ensures
+// that the next cut does not come before this one.
 const maxMiss = 1 << 10
 
 // cut returns a position such that about k/n of the tensor's bytes precede it. It is deterministic,

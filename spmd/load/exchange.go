@@ -22,8 +22,8 @@ const (
 	groupBytes = 8 + 8 + 8
 )
 
-// sink receives the entries of the blocks that this rank owns. lane is the rank that sent the
-// entries. In the input, the entries of lower lanes come first.
+// sink receives the entries of the blocks that this rank owns. lane is the rank that sent the n
+// entries. In the input, the entries of lower lanes come before the entries of higher lanes.
 type sink interface {
 	add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) error
 }
@@ -167,11 +167,13 @@ func (x *exchange) deliver() error {
 	return nil
 }
 
-// turn exchanges the messages of one turn. In this turn, each rank r with r % turns == turn sends
-// its messages, and the other ranks send nothing. There are several turns if a rank would otherwise
-// receive too many bytes at a time. counts[r] and got[r] are the numbers of bytes that this rank
-// sends to rank r and receives from rank r in all turns. total is the sum of counts. send holds the
-// bytes to be sent.
+// turn exchanges the messages of one turn. An exchange is divided into turns if a rank would
+// otherwise receive too many bytes at a time. In a turn, each rank r with r % turns == turn sends
+// all its messages, and the other ranks send nothing.
+//
+// send holds the bytes that this rank sends, and total is their number. counts[r] is the number of
+// bytes that this rank sends to rank r. got[r] is the number of bytes that it receives from rank r,
+// in the turn of rank r.
 func (x *exchange) turn(send *tcs.Memory, total int64, counts, got []int64, turn, turns int) error {
 	sendCounts, recvCounts := make([]int64, len(counts)), make([]int64, len(got))
 	if x.c.Rank()%turns == turn {

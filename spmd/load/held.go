@@ -94,8 +94,9 @@ func (g *Target) overlaps(from *store.Blocks) *overlaps {
 	return &overlaps{g: g, from: from, ranges: make([][2]int64, n), at: make([]int64, n)}
 }
 
-// of returns the target's blocks that overlap block n, by rank. With an ordered axis, the result
-// may contain others. The slice is reused for the next call.
+// of returns the target's blocks that overlap block n, in the order of their ranks. If the target
+// has an ordered axis, the result may also contain blocks that do not overlap block n. The slice is
+// reused for the next call.
 func (x *overlaps) of(n int) []wanted {
 	x.list = x.list[:0]
 	box := x.from.Boxes[n]
@@ -151,9 +152,9 @@ func axisRanges(a *partition.Axis, box [][2]int64) [2]int64 {
 	return all
 }
 
-// add appends blocks to x.list, one for each combination of ranges of the axes. For the axes from k
-// on, it combines all ranges in x.ranges. For the axes before k, x.at holds the chosen ranges. It
-// skips empty ranges.
+// add appends blocks to x.list, one for each combination of ranges of the axes. For an axis before
+// k, the range is x.at of this axis. For an axis from k on, all ranges in x.ranges are combined.
+// add skips empty ranges.
 func (x *overlaps) add(k int) {
 	p := x.g.Partition
 	if k == len(x.at) {
@@ -310,9 +311,10 @@ func (m *moving) wait(rest int64) (err error) {
 }
 
 // Moves calls travel for each message that Redistribute sends from rank to rank, with the sizes
-// that comm.Counters would count. exact says that the sizes are not estimates. They are estimates
-// if bounds of blocks are guessed, or if entries of a tensor are sent that is not dense or lacks
-// the target's format or type. It is then assumed that entries are spread evenly.
+// that comm.Counters would count. exact says that the sizes are not estimates. The sizes are
+// estimates if bounds of blocks are guessed. They are also estimates if entries are sent because
+// the tensor is not dense, or lacks the target's format or type. Moves then assumes that the
+// entries are spread evenly.
 func (g *Target) Moves(old *store.Blocks, asIs bool, entries int64,
 	travel func(z plan.Size, from, to int)) (exact bool) {
 	exact = !old.Guessed && !g.Partition.Guessed()

@@ -33,18 +33,19 @@ func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor,
 	return own, true, err
 }
 
-// canUseKeys reports whether each block can be a view of tensor t that is bounded by two keys. It
-// returns false if there is one rank with one block. asIs says that the blocks have the format and
-// type of t. alone says that only rank 0 has t. ranks is the number of ranks.
+// canUseKeys reports whether each block can be a view of tensor t between two keys. It returns
+// false if there is one rank with one block, because the block is then the whole tensor. asIs says
+// that the blocks have the format and type of t. alone says that only rank 0 has t. ranks is the
+// number of ranks.
 func (g *Target) canUseKeys(t *tcs.Tensor, asIs, alone bool, ranks int) bool {
 	return asIs && (ranks > 1 && !alone || ranks == 1 && g.Partition.Pieces() > 1) &&
 		g.ViewableBetween(t)
 }
 
 // ViewableBetween reports whether blocks that are bounded by keys can be views of t. Only the
-// storage order of t may be cut. Of the levels that are cut, only the outermost may be dense: in an
-// inner dense level, a block stores only the positions in its box, but a view has the positions of
-// whole slices.
+// storage order of t may be cut. Of the levels that are cut, only the outermost may be dense. In an
+// inner dense level, a view has the positions of whole slices, but a block must store only the
+// positions in its box.
 func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 	a := g.Partition.Ordered()
 	if a == nil || len(g.Partition.Axes) > 1 || !Findable(t) || !t.KeysViewable(len(a.Modes)) {
@@ -58,10 +59,11 @@ func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 	return true
 }
 
-// shownParts returns the part of the file that each block covers. own holds this rank's blocks,
-// which are views of t. If the blocks are bounded by keys, the dense levels of such a view include
-// positions of neighbouring blocks. The part of the block is then a smaller view, which contains
-// only the block's own positions. The smaller views are valid until release is called.
+// shownParts returns the part of the file of t that each block covers. own holds this rank's
+// blocks, which are views of t. If the blocks are bounded by keys, the dense levels of these views
+// include positions of neighbouring blocks. For each of this rank's blocks, the result then has a
+// smaller view, which contains only the block's own positions. The smaller views are valid until
+// release is called.
 func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list []filePart,
 	release func(), err error) {
 	list, release = g.viewParts(own), func() {}

@@ -8,9 +8,9 @@ import (
 	"distaff/spmd/plan"
 )
 
-// stageBytes is about the number of bytes of the entries that a rank stages for all blocks
-// together. A rank stages entries so that it passes on many at a time. maxStaged and minStaged
-// bound the number of staged entries of one block.
+// stageBytes is the approximate number of bytes of staged entries at a rank, for all blocks
+// together. A rank stages the entries of a block until it can pass on many at a time. maxStaged and
+// minStaged bound the number of staged entries of one block.
 const (
 	stageBytes = 4 << 20
 	maxStaged  = 2048
@@ -58,10 +58,10 @@ type modeCuts struct {
 // free is the number of free bytes.
 func sendRoom(free int64) int64 { return min(sendBytes, max(free/16, 1<<16)) }
 
-// staged returns the number of entries that a rank stages for each block. For all blocks together,
-// the entries have about stageBytes bytes, or less if memory is low. But the result is at least
-// minStaged and at most maxStaged. blocks is the number of blocks, record is the size of an entry
-// in bytes, and free is the number of free bytes.
+// staged returns the number of entries that a rank stages for each block. It divides about
+// stageBytes bytes, or less if memory is low, among all blocks. The result is at least minStaged
+// and at most maxStaged. blocks is the number of blocks, record is the size of an entry in bytes,
+// and free is the number of free bytes.
 func staged(blocks, record, free int64) int64 {
 	return min(max(min(stageBytes, sendRoom(free))/(record*max(blocks, 1)), minStaged), maxStaged)
 }
@@ -147,9 +147,9 @@ func (s *modeCuts) find(at []int32, col []int64) {
 	}
 }
 
-// findBlocks finds the block of each of the n entries of a batch. It stores the numbers of the
+// findBlocks finds the blocks that contain the n entries of a batch, and stores the numbers of the
 // blocks in r.ids. An entry that no block contains gets a negative number. cols holds the
-// coordinates by level, which must be in range.
+// coordinates of the entries, by level. Each coordinate must be less than the size of its mode.
 func (r *router) findBlocks(cols [][]int64, n int) {
 	if cap(r.ids) < n {
 		r.ids, r.at = make([]int32, n), make([]int32, n)

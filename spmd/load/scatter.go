@@ -145,9 +145,9 @@ const (
 	joining                 // entries are counted first, then filled in place
 )
 
-// chooseWay chooses how the blocks are assembled from a stream: collecting, spreading or joining.
-// The stream is this rank's own piece, so that ranks may choose differently. The caller must
-// therefore make the ranks agree. s is the result of newSlots.
+// chooseWay chooses how the blocks are assembled from a stream: by collecting, spreading or
+// joining. The stream is this rank's own piece of the input. Different ranks may therefore choose
+// different ways, and the caller must make them agree. s is the result of newSlots.
 func (g *Target) chooseWay(in coo.Stream, s *slots) int64 {
 	_, stored := in.(coo.TensorStream)
 	switch {
@@ -160,8 +160,8 @@ func (g *Target) chooseWay(in coo.Stream, s *slots) int64 {
 	return collecting
 }
 
-// placing chooses what happens to the values in a dense block when entries of the stream are stored
-// there (see coo.Placing).
+// placing chooses what storing an entry of the stream in a dense block does to the value that is
+// there already (see coo.Placing).
 func (g *Target) placing(in coo.Stream) coo.Placing {
 	t, stored := in.(coo.TensorStream)
 	switch {

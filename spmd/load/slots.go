@@ -6,7 +6,7 @@ package load
 // Under each stored path, a dense level has a position for every coordinate, even if the value is
 // zero. If a dense level is divided among blocks and one of these blocks stores a path, all of them
 // must store the path. Therefore each of these blocks also gets a zero with the path of every
-// entry. Blocks sum the values at equal coordinates.
+// entry. If a block has an entry at the coordinates of the zero, the block sums the two.
 type slots struct {
 	from int       // the first of the dense levels
 	own  []int     // dense levels whose variable does not cut a level above them
@@ -44,9 +44,10 @@ func newSlots(g *Target, split []modeCuts) *slots {
 	return s
 }
 
-// makeRoom makes all blocks along a cut store the paths of a batch of n entries (see slots). For
-// each run of consecutive entries with the same path, it stages one zero in each of these blocks.
-// cols holds the coordinates of the entries by level.
+// makeRoom stages zeros so that all blocks that share a cut dense level store the paths of the same
+// entries (see slots). The entries are a batch of n entries, and cols holds their coordinates by
+// level. For each run of consecutive entries with the same path, makeRoom stages one zero in each
+// of these blocks.
 func (r *router) makeRoom(cols [][]int64, n int) error {
 	s := r.slots
 	for k := range n {

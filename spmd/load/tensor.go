@@ -22,12 +22,17 @@ type Source struct {
 	Limit *tcs.Limit
 }
 
-// Tensor makes this rank's blocks of a tensor. If every rank has the tensor, a rank reads only its
-// blocks or its piece of a file. The blocks are views if they have the tensor's format and type and
-// each is a contiguous part of the tensor's arrays. Otherwise they are assembled from each rank's
-// piece. If only rank 0 has the tensor, it sends the entries to the other ranks. If s.Check is set,
-// the ranks check what they read. Every rank must call Tensor. The caller closes the blocks, which
-// retain the memory of the tensor if they are views.
+// Tensor makes this rank's blocks of a tensor. If a single rank has a single block, this block is
+// the whole tensor. Otherwise there are three ways:
+//
+//   - If only rank 0 has the tensor, it sends the entries to the other ranks.
+//   - If every rank has the tensor, the blocks have its format and type, and each block is a
+//     contiguous part of its arrays, the blocks are views. A rank then reads only its blocks.
+//   - If every rank has the tensor, but the blocks cannot be views, each rank reads one piece of
+//     the tensor. The blocks are assembled from the pieces.
+//
+// If s.Check is set, the ranks check what they read. Every rank must call Tensor. The caller closes
+// the blocks. Blocks that are views retain the memory of the tensor.
 func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
 	t := s.Tensor
 	switch {
@@ -82,8 +87,8 @@ func (g *Target) fromFirst(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, e
 		coo.ZerosFor(s.Tensor, g.Spec.Format, false)))
 }
 
-// ready loads and checks the whole tensor. If memory is too small to decompress a tensor, it is
-// decompressed into a temporary file.
+// ready loads the whole tensor and, if s.Check is set, checks it. If memory is too small to
+// decompress the tensor, ready decompresses it into a temporary file.
 func (s *Source) ready() error {
 	t := s.Tensor
 	err := t.Load(s.Limit)

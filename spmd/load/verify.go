@@ -100,9 +100,9 @@ func firstFault(c comm.Comm, t *tcs.Tensor, fault error) error {
 }
 
 // spanStarts returns, for each span, the index of the span's first element in every array of the
-// tensor. It then appends the lengths of the arrays. The first span also covers what precedes it.
-// spans holds the spans of all ranks; the result is the same at every rank. Every rank must call
-// it.
+// tensor. The indices of the first span are 0, so that the spans cover the whole arrays. After the
+// spans, the result has the lengths of the arrays. spans holds the spans of all ranks. The result
+// is the same at every rank. Every rank must call spanStarts.
 func spanStarts(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error) {
 	var mine []int64
 	for k, s := range spans {

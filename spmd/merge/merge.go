@@ -48,8 +48,10 @@ func (l *leaf) advance() error {
 	return nil
 }
 
-// tree is the tournament. loser[k] for k >= 1 is the leaf that lost the match at node k, whose
-// children are the nodes 2k and 2k+1. Leaf i is node i+n of a tree with n leaves.
+// tree is the tournament that finds the next entry of the merged stream. It is a binary tree, and
+// its leaves are the streams. In a match between two leaves, the leaf whose entry comes first wins.
+// loser[k] for k >= 1 is the leaf that lost the match at node k. The children of node k are the
+// nodes 2k and 2k+1. Leaf i is node i+n if there are n leaves.
 type tree struct {
 	modes    []int
 	leaves   []*leaf

@@ -19,9 +19,10 @@ const secondsPerLength = 0.05
 
 // Measure measures the latency and the bandwidth of messages between two ranks. There are three
 // kinds of pairs of ranks: in one process, in two processes of a machine, and on two machines. For
-// each kind that occurs with rank 0, Measure times messages between rank 0 and the first rank that
-// forms such a pair with rank 0, and returns one entry. All ranks return the same list. Every rank
-// must call Measure. No other work should run at the same time, because it would slow the messages.
+// each kind, Measure times messages between rank 0 and the first rank that forms such a pair with
+// rank 0, and returns one entry. It returns no entry for a kind without such a pair. All ranks
+// return the same list. Every rank must call Measure. No other work should run at the same time,
+// because it would slow the messages.
 func Measure(c comm.Comm) ([]tune.Message, error) {
 	begun := time.Now()
 	return measure(c, func() float64 { return time.Since(begun).Seconds() })

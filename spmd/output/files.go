@@ -100,10 +100,10 @@ func (f *Files) Writes(tensor string) bool {
 	return slices.ContainsFunc(f.list, func(o Output) bool { return o.Tensor == tensor })
 }
 
-// Store writes the contents of every output file. If the function result returns the distributed
-// blocks of a tensor, all ranks take part in writing the tensor's file. If it returns nil, rank 0
-// writes the whole tensor, which the function operand returns. writeMode is the value of --write.
-// Every rank must call Store.
+// Store writes the contents of every output file. It calls the function result with the name of
+// each file's tensor. If this function returns the distributed blocks of the tensor, all ranks take
+// part in writing the file. If it returns nil, rank 0 writes the whole tensor, which it gets from
+// the function operand. writeMode is the value of --write. Every rank must call Store.
 func (f *Files) Store(result func(name string) *Result, writeMode string,
 	operand func(name string) (*tcs.Tensor, error)) error {
 	for n, o := range f.list {

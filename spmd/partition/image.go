@@ -3,9 +3,9 @@ package partition
 import "slices"
 
 // Image describes an axis whose ranges follow from the ranges of an ordered axis of another tensor.
-// Each mode of the axis has the same coordinates as a mode of the ordered axis (see Shows). In each
-// mode, range i of the axis has the bounds that range i of the ordered axis has in the
-// corresponding mode (see Axis.Bounds). Ranges of the axis may therefore overlap.
+// Each mode of this axis corresponds to a mode of the ordered axis, which has the same coordinates
+// (see Shows). In corresponding modes, range i of this axis and range i of the ordered axis have
+// the same bounds (see Axis.Bounds). Ranges of this axis may therefore overlap.
 type Image struct {
 	Of    *Axis   // the ordered axis
 	Sizes []int64 // sizes of the modes of Of

@@ -56,9 +56,9 @@ func (a *Axis) Guess(dims []int64, entries float64) {
 	a.Keys, a.Guessed, a.Entries = a.Ordered.Even(of), true, entries
 }
 
-// GuessedIn returns the axis whose guessed ranges determine how mode m is cut: an ordered axis of p
-// itself or, if the axis of p is an image, the ordered axis of the other tensor. It returns nil if
-// the ranges of the mode are not guessed.
+// GuessedIn returns the axis whose guessed ranges determine how mode m is cut, or nil if the ranges
+// of mode m are not guessed. This is an ordered axis of p. If the mode is cut by an image, it is
+// the ordered axis of the other tensor.
 func (p *Partition) GuessedIn(m int) *Axis {
 	for k := range p.Axes {
 		a := &p.Axes[k]
@@ -108,10 +108,10 @@ func (a *Axis) bound(i int64, sizes []int64, box [][2]int64) {
 	}
 }
 
-// Bounds returns the smallest box that contains the tuples of range i of an ordered axis, in the
-// order of the axis's modes. sizes holds the sizes of these modes. If the tuples that cut the axis
-// are not known yet, Bounds returns the box of an even cut of the axis's first mode. If a.Wide is
-// set, it returns the box of all coordinates.
+// Bounds returns the smallest box that contains the tuples of coordinates of range i of an ordered
+// axis. The box has the axis's modes in their order, and sizes holds the sizes of these modes. If
+// the axis's keys are not known yet, Bounds returns the box of range i of an even cut of the axis's
+// first mode. If a.Wide is set, the box covers all coordinates.
 func (a *Axis) Bounds(i int64, sizes []int64) [][2]int64 {
 	if a.Keys != nil && !a.Wide {
 		return Bounds(a.Keys[i], a.Keys[i+1], sizes)
@@ -204,9 +204,9 @@ type boxing struct {
 	list  [][][2]int64
 }
 
-// add appends disjoint boxes to x.list. The boxes have the ranges in x.box for the modes before k.
-// For the modes from k on, they contain the tuples of coordinates from first to last, inclusive.
-// The coordinates of first and last before k are ignored.
+// add appends disjoint boxes to x.list. In the modes before k, the boxes have the ranges in x.box.
+// In the modes from k on, the boxes together contain the tuples of coordinates from first to last,
+// inclusive. The coordinates of first and last before k are not used.
 func (x *boxing) add(k int, first, last []int64) {
 	if k == len(x.sizes) {
 		x.list = append(x.list, slices.Clone(x.box))
@@ -266,11 +266,13 @@ func firstFrom(key, sizes []int64) ([]int64, bool) {
 	return first, true
 }
 
-// lastBefore returns the last tuple of coordinates that comes before key. Each coordinate of the
-// tuple is less than the size of its mode. If no tuple qualifies, lastBefore returns false. A nil
-// key comes after all tuples. key may be shorter than sizes; its missing coordinates are then 0. A
-// coordinate of key may equal its size only if all later coordinates are 0; no coordinate may be
-// larger.
+// lastBefore returns the last tuple of coordinates that comes before key in lexicographic order.
+// Each coordinate of the tuple is less than the size of its mode. If there is no such tuple,
+// lastBefore returns false. If key is nil, the result is the last of all tuples.
+//
+// If key is shorter than sizes, its missing coordinates are 0. A coordinate of key must not be
+// larger than the size of its mode. It may be equal to the size only if all later coordinates are
+// 0.
 func lastBefore(key, sizes []int64) ([]int64, bool) {
 	last := make([]int64, len(sizes))
 	if key == nil {

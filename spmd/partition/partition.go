@@ -11,7 +11,8 @@ import (
 	"distaff/codegen/place"
 )
 
-// Piece is the number of a piece: the indices of its ranges of all axes as one row-major number.
+// Piece is the number of a piece of a partition. A piece consists of one range of each axis. Pieces
+// are numbered in row-major order of the indices of these ranges.
 type Piece int64
 
 // Axis is a list of modes that are cut together. There are three kinds.

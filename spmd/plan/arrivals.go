@@ -9,9 +9,9 @@ import (
 )
 
 // Arrival describes what a rank needs in one scope of an operand. Blocks lists the blocks that the
-// scope's steps read. Fetches lists the blocks among them that the rank did not need in its
-// previous scope. If the operand is stored in parts of blocks, both list parts instead, numbered as
-// in Operand.Parts.
+// scope's steps read. Fetches lists those blocks in Blocks that the rank did not need in its
+// previous scope. If the operand is stored in parts, Blocks and Fetches list parts of blocks,
+// numbered as in Operand.Parts.
 type Arrival struct {
 	T       int64 // number of the scope at the rank, counted from 0
 	Blocks  []Block
@@ -27,8 +27,8 @@ type Fetch struct {
 	List []int
 }
 
-// Traffic computes how the blocks of all operands move from rank to rank. It has working memory, so
-// that only one goroutine may use it at a time.
+// Traffic computes how the blocks of all operands move from rank to rank. Only one goroutine may
+// use a Traffic at a time, because it has working memory.
 type Traffic struct {
 	p     *Problem
 	flows []*flow.Flow // by operand
@@ -69,7 +69,7 @@ func (p *Problem) Traffic() *Traffic {
 	return t
 }
 
-// lane returns the Lane of part number n of each block of an operand.
+// lane returns the Lane that moves part number n of each of an operand's blocks.
 func (p *Problem) lane(operand int, n int64) *Lane {
 	o, t := &p.Operands[operand], p.flow(operand)
 	out := make([]int64, len(o.Parts.Axes))
@@ -108,8 +108,8 @@ func (l *Lane) Block(b Block) (Block, bool) {
 }
 
 // partAt returns the number of the block whose range along axis k is ranges[k]. If the operand is
-// stored in parts, partAt returns the number of a part of this block instead: the part that the
-// lane concerns. The block must have such a part.
+// stored in parts, partAt instead returns the number of the part of this block that the lane moves.
+// The block must have such a part.
 func (l *Lane) partAt(ranges []int64) Block {
 	b, _ := l.part(ranges)
 	return b
@@ -193,10 +193,12 @@ func (l *Lane) multicast(x flow.Fetch, rank int) []int {
 	return append([]int{x.From}, l.Flow.Receivers(x.T, x.At, x.From)...)
 }
 
-// Direct reports whether the owner of a block itself sends the block to every rank that needs it,
-// one rank after another. This is so in a block schedule. It is also so if the ranks count their
-// scopes independently. A rank that forwards a block could then be many steps behind the ranks that
-// wait for the block. If Direct is false, ranks may forward blocks that several ranks need.
+// Direct reports whether the owner of a block sends the block to every rank that needs it, one rank
+// after another. If Direct is false, ranks may forward blocks that several ranks need.
+//
+// Direct returns true in a block schedule. It also returns true if the ranks count their scopes
+// independently, because a rank that forwards a block could then be many steps behind the ranks
+// that wait for the block.
 func (p *Problem) Direct() bool { return !p.Distributed || !p.Walk().Aligned() }
 
 // Send is a block, or a part of a block, that a rank sends to other ranks. The receivers receive
@@ -255,10 +257,10 @@ func (t *Traffic) Alike(operand int) iter.Seq[[]int] { return t.flows[operand].A
 // Lanes returns the lanes of an operand: one for its blocks, or one for each part of a block.
 func (t *Traffic) Lanes(operand int) []*Lane { return t.lanes[operand] }
 
-// Sent yields the multicasts of an operand. Each one is a block, or part of a block, and two
-// numbers: the sender, and how many times the sender sends the block in this multicast. If owners
-// send blocks directly (see Direct), this is once for each receiver. Otherwise it is once. A block
-// is yielded several times if it has several multicasts.
+// Sent yields the multicasts of an operand. Each one is a block, or a part of a block, with two
+// numbers: the sender, and the number of times that the sender sends the block in this multicast.
+// This number is 1 unless owners send blocks directly (see Direct). In that case it is the number
+// of receivers. A block that has several multicasts is yielded several times.
 func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 	return func(yield func(Block, [2]int) bool) {
 		for _, l := range t.lanes[operand] {

@@ -97,8 +97,9 @@ func (p *Problem) EachSum() iter.Seq[Sum] {
 	}
 }
 
-// SumsOf returns the sums that a rank takes part in: of blocks that its steps add to, and of blocks
-// that it owns or has a copy of.
+// SumsOf returns the sums that a rank takes part in, in the order of their blocks. A rank takes
+// part in the sum of a block if its steps add to the block, or if it owns the block or has a copy
+// of it.
 func (p *Problem) SumsOf(rank int) []Sum {
 	blocks := map[Block]bool{}
 	for s := range p.EachStep(rank) {
@@ -121,9 +122,9 @@ func (p *Problem) SumsOf(rank int) []Sum {
 
 // sum returns the sum of one block, or false if no step contributes to the block. Partial block k
 // is element k of the list that partials returns. In round r, partial block k + 2^r is added to
-// partial block k, for each k that is a multiple of 2^(r+1). The list is sorted by the ranges of
-// the extended variables, then by rank. The order of the additions therefore does not depend on
-// timing.
+// partial block k, for each k that is a multiple of 2^(r+1). The order of the additions does not
+// depend on timing, because the list is sorted by the ranges of the extended variables, then by
+// rank.
 func (x *summing) sum(b Block) (Sum, bool) {
 	parts := x.partials(b)
 	if len(parts) == 0 {

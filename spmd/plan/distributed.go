@@ -190,10 +190,10 @@ func (pl *planner) scope(tensor string) int {
 	return len(pl.plan.Nest.Loops)
 }
 
-// AsWritten moves an error in a command of the leaf schedule to the user's schedule. The leaf
-// schedule is derived from the user's schedule. AsWritten changes the error's position to the
-// user's command, or its argument, from which the command of the leaf schedule was derived. It
-// returns other errors unchanged.
+// AsWritten rewrites an error in a command of the leaf schedule as an error in the user's schedule.
+// Each command of the leaf schedule is derived from a command of the user's schedule. The position
+// of the new error is the user's command, or an argument of this command. AsWritten returns any
+// other error unchanged.
 func (p *Problem) AsWritten(err error) error {
 	var d *diag.Error
 	if !p.Distributed || !errors.As(err, &d) || d.File != "" {

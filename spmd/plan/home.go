@@ -84,11 +84,13 @@ func (pl *planner) gathered(o *Operand) (*partition.Partition, error) {
 	return part, nil
 }
 
-// home determines the owners of the blocks of a tensor. If the tensor has a placement and each
-// block is inside one piece of it, the owner of the piece owns the block. Otherwise, in a
-// distributed schedule, the owner of a block is the rank of the nest's first point with the block,
-// or rank 0 if there is none. In a block schedule, the owners are the ones that Problem.Partition
-// chose.
+// home determines the owners of the blocks of a tensor. There are three cases:
+//
+//   - The tensor has a placement, its blocks do not overlap, and each block is inside one piece of
+//     the placement: the owner of the piece owns the block.
+//   - Otherwise, in a distributed schedule, the owner of a block is the rank of the first point of
+//     the nest that uses the block, or rank 0 if no point uses it.
+//   - Otherwise, in a block schedule, the owners remain the ones that Problem.Partition chose.
 func (pl *planner) home(tensor string, vars []string, part *partition.Partition,
 	cut []int) (Home, error) {
 	p, g := pl.plan, pl.given
@@ -252,9 +254,9 @@ func (x *blockHomes) placeWithin(h *place.Home, sizes []int64) bool {
 // fine and coarse hold the ends of consecutive ranges. contained returns false if a range of fine
 // overlaps several ranges of coarse.
 //
-// An empty range of fine may lie on the boundary of two ranges of coarse. If each range of coarse
-// consists of the same number n of ranges of fine, range k of fine belongs to range k/n of coarse.
-// Otherwise the empty range belongs to the later one of the two ranges.
+// If each range of coarse consists of the same number n of ranges of fine, range k of fine belongs
+// to range k/n of coarse. Otherwise, an empty range of fine on the boundary of two ranges of coarse
+// belongs to the later one of the two.
 func contained(fine, coarse []int64) ([]int64, bool) {
 	of := make([]int64, len(fine)-1)
 	if n := evenly(fine, coarse); n > 0 {
@@ -291,11 +293,11 @@ func evenly(fine, coarse []int64) int {
 	return n
 }
 
-// homeOf returns a number that identifies the ranks that store a block (see homeAt). The caller
-// stores the number in x.of. block[k] is the index of the block's range along axis k. If the
-// placement cuts mode m, containing[m][r] is the index of the placement's range that contains range
-// r of the mode's axis. If several dimensions of the machine cut a mode or the storage order, the
-// last dimension varies fastest.
+// homeOf finds the ranks that store a block, and returns a number that identifies these ranks (see
+// homeAt). block[k] is the index of the block's range along axis k. containing describes each mode
+// m that the placement cuts: containing[m][r] is the index of the placement's range that contains
+// range r of the mode's axis. If several dimensions of the machine cut the same mode, or the
+// storage order, the last dimension varies fastest.
 func (x *blockHomes) homeOf(h *place.Home, containing [][]int64, block []int64) int32 {
 	coordinates := make([]int64, len(h.Dims))
 	left := map[int]int64{}
@@ -327,10 +329,12 @@ func (x *blockHomes) homeOf(h *place.Home, containing [][]int64, block []int64) 
 }
 
 // homeAt returns a number that identifies the ranks that store a block. The placement stores the
-// block at the given coordinates of the machine. In copied dimensions (kind place.Copy), it stores
-// the block at all coordinates; the given coordinates must be 0 there. If the placement has copied
-// dimensions, the number is the index in x.lists of a list of ranks. Blocks with the same
-// coordinates share a list. Otherwise the number is the rank.
+// block at the given coordinates of the machine. If a dimension is copied (kind place.Copy), the
+// placement stores the block at all coordinates of this dimension, and the given coordinate must be
+// 0.
+//
+// If no dimension is copied, the number is the rank. If some dimension is copied, the number is the
+// index in x.lists of a list of ranks. Blocks with the same coordinates share a list.
 func (x *blockHomes) homeAt(h *place.Home, coordinates []int64) int32 {
 	if !slices.ContainsFunc(h.Dims, func(d place.HomeDim) bool { return d.Kind == place.Copy }) {
 		return int32(x.rank(coordinates))

@@ -37,9 +37,10 @@ func (p *Problem) Mapping() Mapping {
 	return m
 }
 
-// BetterMapping returns a mapping that gives work to more ranks than the problem's own. It adds the
-// split variable that helps most, again and again, until no variable helps. It returns false if no
-// single variable helps.
+// BetterMapping returns a mapping that gives work to more ranks than the problem's own mapping. It
+// starts from the problem's own mapping and adds one split variable after another, each time the
+// variable that gives work to the most ranks. It stops when no further variable helps.
+// BetterMapping returns false if no single variable helps.
 func (p *Problem) BetterMapping() (Mapping, bool) {
 	best, found := p.Mapping(), false
 	for at := p; ; {
@@ -60,8 +61,8 @@ func (p *Problem) BetterMapping() (Mapping, bool) {
 	}
 }
 
-// mappedBy returns a copy of the problem in which the range of split variable k also determines the
-// rank of a block. The same holds for other split variables that the user wrote with the same name.
+// mappedBy returns a copy of the problem that also maps blocks to ranks by split variable k, and by
+// the other split variables that have the same name in the user's statement.
 func (p *Problem) mappedBy(k int) *Problem {
 	blocking := *p.Blocking
 	blocking.Map = slices.Clone(p.Blocking.Map)
@@ -85,8 +86,9 @@ func (p *Problem) userName(k int) string {
 	return name
 }
 
-// IdleNote returns a message about ranks without work in a block schedule, if another map would
-// give them work. Otherwise it returns "".
+// IdleNote returns a message about ranks without work in a block schedule, if another value of
+// --map would give work to more ranks. Otherwise it returns "". spec is the block schedule of the
+// user's flags.
 func (p *Problem) IdleNote(spec *place.BlockSpec) string {
 	if p.Ranks == 1 || p.Distributed || spec.Empty() {
 		return ""

@@ -18,9 +18,9 @@ type parts struct {
 	maxCount int64      // largest number of parts of a block
 }
 
-// partAxis belongs to one axis of Operand.Parts. It maps range r of an axis of Operand.Partition to
-// the ranges of Operand.Parts inside range r: count[r] consecutive ranges that start with range
-// number first[r].
+// partAxis maps the ranges of an axis of Operand.Partition to the ranges of one axis of
+// Operand.Parts. Range r of the first axis contains count[r] consecutive ranges of the second axis.
+// The first one of them has the number first[r].
 type partAxis struct {
 	// index of the axis of Operand.Partition; -1 if blocks are not cut in this mode
 	block        int

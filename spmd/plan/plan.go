@@ -80,9 +80,9 @@ type Problem struct {
 	facts facts
 }
 
-// Operand is an access of the right side, or the old value that += reads. A tensor that two
-// accesses read with different variables is two operands. If nothing is cut (Problem.Whole), an
-// operand is a tensor.
+// Operand is an access of the right side, or the old value that += reads. If two accesses read a
+// tensor with different variables, there are two operands. If nothing is cut (Problem.Whole), there
+// is one operand for each tensor that is read.
 type Operand struct {
 	Name      string // name in Norm
 	Tensor    string
@@ -135,10 +135,10 @@ type Home struct {
 // Block is the number of a block of an operand or of the result.
 type Block = partition.Piece
 
-// Partition returns the partition of a tensor. Split variable vars[m] cuts mode m of the tensor; if
-// vars[m] is -1, mode m is not cut. Split variables are indices of Blocking.Vars. cut holds the
-// split variable of each axis of the partition. The owner of a block is the rank that runs the step
-// with the block's ranges and with range 0 of all other split variables.
+// Partition returns the partition of a tensor. Mode m of the tensor is cut by split variable
+// vars[m], or is not cut if vars[m] is -1. Split variables are indices of Blocking.Vars. cut holds
+// the split variable of each axis of the partition. The owner of a block is the rank that runs the
+// step with the block's ranges and with range 0 of all other split variables.
 func (p *Problem) Partition(vars []int) (part *partition.Partition, cut []int) {
 	part = &partition.Partition{Order: len(vars)}
 	for m, v := range vars {
@@ -165,9 +165,9 @@ func (p *Problem) Partition(vars []int) (part *partition.Partition, cut []int) {
 	return part, cut
 }
 
-// block returns the number of the block that has given ranges. tuple holds the range of every split
-// variable. Only the ranges of vars, the variables that cut the blocks, determine the number.
-// Blocks are numbered in row-major order.
+// block returns the number of the block that has the given ranges. tuple holds the range of every
+// split variable. vars lists the variables that cut the blocks. Only the ranges of vars determine
+// the number. Blocks are numbered in row-major order.
 func (p *Problem) block(vars []int, tuple []int64) Block {
 	var b int64
 	for _, v := range vars {

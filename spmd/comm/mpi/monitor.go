@@ -316,7 +316,8 @@ func (m *monitor) send(to int, c control) {
 	m.sends = append(m.sends, controlSend{r, p})
 }
 
-// spread passes a message on to two ranks, the children in the binary tree of ranks.
+// spread passes a message on to the children of this rank in the binary tree of ranks. A rank has
+// at most two children.
 func (m *monitor) spread(c control) {
 	for _, to := range []int{2*m.t.e.rank + 1, 2*m.t.e.rank + 2} {
 		if to < m.t.e.size {

@@ -12,8 +12,8 @@ import (
 	"distaff/io/outfile"
 )
 
-// probeVar is the environment variable that holds the wrapper's path in the process that Probe
-// starts.
+// probeVar is the environment variable in which Probe passes the wrapper's path to the process that
+// it starts.
 const probeVar = "DISTAFF_MPI_PROBE"
 
 // Probe opens the wrapper's MPI in another process, which runs this program again. It returns the

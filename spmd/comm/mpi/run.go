@@ -189,8 +189,8 @@ func cores(places []comm.Place, rank int) int {
 	return len(all)
 }
 
-// check returns an error if MPI reports another number of ranks than the launcher, or if its tags
-// are too small.
+// check returns an error if MPI and the launcher report different numbers of ranks, or if the
+// largest message tag that MPI allows is too small.
 func (j *Job) check() error {
 	l, e := j.Launcher, j.e
 	if l.Size > 0 && e.size != l.Size {

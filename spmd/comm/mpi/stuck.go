@@ -13,8 +13,8 @@ import (
 // The time limit for a wait grows with the bytes that it waits for.
 const slowest = 20 << 20
 
-// watchStuck reports long waits of this rank to rank 0. Rank 0 ends the job if all ranks report
-// one.
+// watchStuck tells rank 0 whether this rank has waited for a long time without progress. At rank 0
+// it also calls judge, which ends the job if all ranks wait.
 func (m *monitor) watchStuck() {
 	if m.stuck < 0 {
 		return
@@ -44,11 +44,12 @@ func (m *monitor) watchStuck() {
 	}
 }
 
-// judge decides at rank 0 whether the job is stuck, and makes the job fail if it is. The job is
-// stuck if all ranks have recently reported a long wait, in three intervals in a row, and not all
-// have finished. judge is called once in each interval. now is the current time, and long says that
-// rank 0 itself has waited long. If rank 0 but not all ranks wait long, judge prints one note after
-// some time.
+// judge runs at rank 0, once in each interval. It makes the job fail if the job is stuck. The job
+// is stuck if every rank has recently reported a long wait, in three intervals in a row, and some
+// rank has not finished.
+//
+// now is the current time. long says that rank 0 itself has waited for a long time. If rank 0 has
+// waited for a long time but other ranks have not, judge prints one note after some time.
 func (m *monitor) judge(now time.Time, interval time.Duration, long bool) {
 	for r, s := range m.reports {
 		if r != 0 && now.Sub(s.at) > 4*interval+4*tick {

@@ -177,8 +177,9 @@ func (t *transport) pollTime() int64 {
 	return 0
 }
 
-// A poll takes the core from a leaf that computes there, for about 40 µs including the wake-up and
-// the leaf's cache misses afterwards. Therefore the pauses between polls grow while nothing moves.
+// minPause, pause and maxPause are lengths of pauses between polls of MPI. A poll takes the core
+// from a leaf that computes there, for about 40 µs including the wake-up and the leaf's cache
+// misses afterwards. Therefore the pauses grow while nothing moves.
 const (
 	minPause = 20 * time.Microsecond
 	pause    = 200 * time.Microsecond
@@ -210,10 +211,12 @@ func (t *transport) progress(quit <-chan struct{}) {
 	}
 }
 
-// Park waits until one of the operations may be done. It polls MPI: at first without pause, and
-// then with growing pauses. If ranks do not share cores and many bytes (large) are under way,
-// Park does not pause. If ranks share cores, Park pauses from the beginning. It does so too while a
-// leaf of this rank is running, because the leaf needs the core.
+// Park waits until one of the operations may be done. Meanwhile it polls MPI: first without pauses,
+// and later with growing pauses. There are two exceptions:
+//
+//   - If ranks share cores, or while a leaf of this rank is running, Park pauses from the
+//     beginning, because others need the core.
+//   - Otherwise, Park does not pause at all while many bytes (large) are under way.
 func (t *transport) Park(ops []comm.Pending) error {
 	rs := make([]int64, len(ops))
 	for i, o := range ops {

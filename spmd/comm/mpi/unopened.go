@@ -29,17 +29,15 @@ const linger = 2 * time.Second
 // opening is set when this process begins to open MPI.
 var opening atomic.Bool
 
-// Opened reports whether this process has begun to open MPI. Once MPI is open, Job.Run ends the job
-// after a failure.
+// Opened reports whether this process has begun to open MPI.
 func Opened() bool { return opening.Load() }
 
 // Refuse ends the job after a rank has failed with err before MPI was open, or while MPI was opened
-// or closed. If several ranks of a node fail at about the same time, only one of them reports its
-// failure.
+// or closed. It reports the failure by calling say, and then makes the other ranks end (see end).
+// If several ranks of a node fail at about the same time, only one of them calls say.
 //
-// Refuse reports the failure by calling the function say. The argument is err at rank 0. At any
-// other rank it is an error that also contains the rank's number. Refuse then calls end, so
-// that the other ranks end. Afterwards the process must exit with the code comm.ExitCode(err).
+// At rank 0, say gets err. At any other rank, say gets an error that also contains the rank's
+// number. After Refuse, the process must exit with the code comm.ExitCode(err).
 func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) string,
 	say func(error)) {
 	stop := make(chan os.Signal, 1)
@@ -80,10 +78,10 @@ func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) str
 	l.end(comm.ExitCode(err), getenv)
 }
 
-// shown is how long a rank waits after it has reported a failure, before it ends the job. Meanwhile
-// it keeps its claim, a socket that only one rank of a node can have. Ranks that start a little
-// later find the claim and do not report the failure again. The wait also gives the launcher time
-// to read the rank's output.
+// shown is the time that a rank waits between reporting a failure and ending the job. During this
+// time the rank keeps its claim, a socket that only one rank of a node can have. Ranks that start a
+// little later find the claim and do not report the failure again. The wait also gives the launcher
+// time to read the rank's output.
 const shown = 500 * time.Millisecond
 
 // claim returns the address of an abstract socket that only one rank of a node can listen on. A
@@ -97,9 +95,9 @@ func (l Launcher) claim(getenv func(string) string) string {
 // endSignal is the signal that Refuse sends under srun to ranks that wait in MPI_Init.
 const endSignal = syscall.SIGUSR2
 
-// end makes the other ranks end, if the exit of one rank is not enough. Under srun it sends them
-// endSignal. Under a launcher of MPICH it makes the launcher abort the job; code is the job's exit
-// code.
+// end makes the other ranks end under launchers for which the exit of one rank is not enough. Under
+// srun, it sends endSignal to the other ranks. Under a launcher of MPICH, it makes the launcher
+// abort the job with the exit code code.
 func (l Launcher) end(code int, getenv func(string) string) {
 	switch {
 	case strings.HasPrefix(l.Kind, "srun"):

@@ -24,7 +24,7 @@ var wrapperSource string
 // abi is DST_MPI_ABI of wrapper.h.
 const abi = 1
 
-// Wrapper is the shared object of a wrapper that is not yet loaded.
+// Wrapper is a wrapper's shared object, as bytes that are not loaded yet.
 type Wrapper struct {
 	From    string // a path, or the mpicc that built it
 	Family  string // "openmpi", "mpich", "other"
@@ -32,8 +32,9 @@ type Wrapper struct {
 	bytes   []byte
 }
 
-// Compilers returns the MPI compiler that DISTAFF_MPICC names, otherwise the MPI compilers on PATH.
-// If family is given, its compiler comes first, then mpicc, and the other family's compiler is left
+// Compilers returns the paths of MPI compilers. If the variable DISTAFF_MPICC is set, its value is
+// the only result. Otherwise Compilers searches PATH. If family is "openmpi" or "mpich", the
+// family's own compiler comes first and mpicc second, and the compiler of the other family is left
 // out.
 func Compilers(getenv func(string) string, family string) []string {
 	if c := getenv("DISTAFF_MPICC"); c != "" {
@@ -63,8 +64,9 @@ func Compilers(getenv func(string) string, family string) []string {
 	return found
 }
 
-// Build returns the wrapper that an MPI's compiler makes, from the cache if it was built before.
-// note is called with lines that the user should read although nothing failed.
+// Build compiles the wrapper with the MPI compiler mpicc. If the cache already has the wrapper,
+// Build returns it without compiling. note is called with lines that the user should read although
+// nothing failed.
 func Build(ctx context.Context, mpicc string, getenv func(string) string,
 	note func(string)) (*Wrapper, error) {
 	cfg, err := cc.FromEnv(getenv)

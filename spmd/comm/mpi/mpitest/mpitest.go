@@ -30,9 +30,9 @@ func (l Launcher) Argv(n int, program ...string) []string {
 	return append(append(argv, "-n", fmt.Sprint(n)), program...)
 }
 
-// Launchers returns the MPI installations of this machine that have both a command to start jobs
-// and a compiler. For each missing one it adds a skipped subtest to t if t is a *testing.T. If
-// there are none, it skips t.
+// Launchers returns the MPI installations of this machine: Open MPI and MPICH, each if its compiler
+// and its command to start jobs are found. For each one that is not found, Launchers adds a skipped
+// subtest to t if t is a *testing.T. If neither is found, Launchers skips t.
 func Launchers(t testing.TB) []Launcher {
 	t.Helper()
 	var found []Launcher
