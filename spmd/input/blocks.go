@@ -17,8 +17,8 @@ import (
 
 // AsStored reports whether a source already has the tensor's format and type, so that no conversion
 // is needed. The source must be a tensor in memory, a tensor that is distributed over the ranks, or
-// a .tcs file. AsStored returns false for a tensor in memory or a .tcs file if the input must not
-// have duplicates (Input.NoDuplicates), because a conversion finds the duplicates.
+// a .tcs file. If the input is a tensor in memory or a .tcs file, AsStored returns false if the
+// input must not have duplicates (Input.NoDuplicates), because a conversion finds the duplicates.
 func (r *Reader) AsStored(s *Source) bool {
 	if h := s.held; h != nil {
 		return h.AsIs && h.Blocks.Layout.Type == s.typ &&

@@ -48,7 +48,7 @@ type Source struct {
 	counted  int64 // about the number of different coordinates, if a plan read the stream for sizes
 	distinct bool  // the counted entries have different coordinates
 
-	// state of the input's file before it was opened; nil if there is no regular file
+	// state of the input's file before it was opened; nil if the file is not regular
 	found os.FileInfo
 }
 

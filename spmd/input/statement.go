@@ -150,7 +150,7 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 }
 
 // SizeFrom returns a phrase for messages about the size of a tensor's mode. The phrase consists of
-// the mode and, in parentheses, source, which says where the size was found. If source is already a
+// the mode and, in parentheses, source, which names the place of the size. If source is already a
 // result of SizeFrom for another mode, SizeFrom returns source unchanged.
 func SizeFrom(tensor string, mode int, source string) string {
 	if strings.HasPrefix(source, "mode ") {
@@ -192,7 +192,7 @@ func (p *Statement) placements() error {
 	return nil
 }
 
-// copyValue returns a copy of a map in which key second has the value of key first, if first has a
+// copyValue returns a copy of a map with the value of key first at key second, if first has a
 // value.
 func copyValue[V any](m map[string]V, first, second string) map[string]V {
 	out := maps.Clone(m)

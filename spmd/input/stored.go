@@ -44,7 +44,7 @@ func (r *Reader) storedBlocks(c comm.Comm, part *partition.Partition,
 //
 //   - It calls the function even, which returns this rank's blocks of a simpler division: each rank
 //     gets an equal range of the outermost stored mode (see Even).
-//   - The ranks determine from these blocks the keys at which chunks begin. Stored sets the keys in
+//   - The ranks determine from these blocks the first keys of chunks. Stored sets the keys in
 //     the partition of g.
 //   - Each entry is sent to the owner of its chunk.
 //
@@ -132,7 +132,7 @@ func Even(g *load.Target, ranks int) *load.Target {
 }
 
 // Everywhere returns the tensor that every rank has as a mapped file in the required format and
-// type. If there is no such tensor, it returns nil.
+// type. Without such a tensor, it returns nil.
 func (r *Reader) Everywhere(name string) *tcs.Tensor {
 	s := r.Sources[name]
 	var t *tcs.Tensor
