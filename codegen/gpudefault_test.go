@@ -48,6 +48,18 @@ func TestGPUDefaults(t *testing.T) {
 			"split(i,block,thread,256) a thread for each i"},
 		"C(i,k)=A(i,j)*B(j,k)+D(i,j)*E(k)\nA:ds\nD:ds": {"split(i,block,warp,16)",
 			"split(k,dense_val_unbounded,thread,32)"},
+		"y(i)=A(j,i)*x(j)+z(i)\nA:ds": {"pos(f,fpos,A(j,i))", "parallelize(thread,GPUThread,Atomics)",
+			"parallelize(i,GPUBlock,NoRaces,256) each writes its own elements of y(i)"},
+		"y(i)=A(j,i)*x(j)+z(i)\nA:dd": {"split(i,block,warp,16)",
+			"parallelize(thread,GPUThread,ParallelReduction)"},
+		"y(i)=A(j,i)*x(j)+B(i,k)*z(k)\nA:ds\nB:ss": {"pos(f,fpos,A(j,i))",
+			"parallelize(i,GPUBlock,NoRaces,1024)"},
+		"C(i,k)=A(j,i)*B(j,k)+D(i,k)\nA:ds\nk=64": {"split(fpos1,warp,nz,32)",
+			"parallelize(thread,GPUThread,Atomics)", "parallelize(i,GPUBlock,NoRaces)"},
+		"A(i,j)=B(k,i,l)*C(k,j)*D(l,j)+E(i,j)\nB:sss\nj=32": {"split(fpos1,warp,nz,128)",
+			"parallelize(i,GPUBlock,NoRaces)"},
+		"a=A(i,j)*x(j)+b\nA:ds": {
+			"parallelize(block,GPUBlock,ParallelReduction) the sums of blocks are stored"},
 		"y(i)=A(i,j)*x(j)": {"split(j,tile,thread,32)",
 			"parallelize(warp,GPUWarp,NoRaces)"},
 	} {

@@ -10,8 +10,8 @@ import (
 
 // Choices lists all choices, in the order of their commands in a default schedule.
 var Choices = []*Choice{Temporaries, Assemble, Layout, Count, Unroll, Gallop, MergeBy, Jam,
-	Workspace, Substitute, RowLanes, Threads, Units, Flatten, LongRows, Tile, Vectorize, Nontemporal,
-	Fetch}
+	Workspace, Substitute, RowLanes, Grid, Threads, Units, Flatten, LongRows, Tile, Vectorize,
+	Nontemporal, Fetch}
 
 // Choose returns the default strategy of a statement, and the instructions that it follows, in the
 // order of a default schedule.

@@ -9,6 +9,31 @@ import (
 	"distaff/codegen/cin"
 )
 
+// Grid is the choice to run an outermost loop on all threads of a GPU:
+// parallelize(i,GPUBlock,STRATEGY,CHUNK). A block runs CHUNK neighbouring iterations. Each thread of
+// the block runs one iteration, or several neighbouring iterations if CHUNK is more than the number
+// of threads.
+var Grid = &Choice{
+	Name: Units.Name,
+	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: WordParam, Words: []string{"GPUBlock"}},
+		Units.Params[2], {Kind: NumberParam, Name: "CHUNK", Least: 1}},
+	Meaning: Units.Meaning,
+	Takes:   func(args []string) bool { return len(args) == 4 && args[1] == "GPUBlock" },
+	Mark: func(f *analysis.Facts, o Order) (cin.Stmt, error) {
+		list := o.Loop.Outermost(f.Body)
+		if len(list) == 0 {
+			return nil, refused(0, "only an outermost loop can be divided into chunks for blocks; the "+
+				"loop over %s is inside another", o.Loop.String())
+		}
+		if f.Graph.OfLoop(o.Loop.Var) != nil {
+			return nil, refused(0, "got %s, want a variable of the statement whose loop is not made by "+
+				"another command", o.Loop.String())
+		}
+		race, _ := cin.RaceByName(o.Word)
+		return runOn(f, list, onUnit{facts: f, unit: cin.GPUBlock, race: race, chunk: o.N})
+	},
+}
+
 // counts checks a loop on a GPU unit that writes a result in two passes. The first pass counts the
 // entries of each row of the result, and the second pass writes them. counts returns an error if
 // the loop has another race strategy than NoRaces or IgnoreRaces. It also returns an error if the
@@ -68,13 +93,6 @@ func CheckGrid(p *analysis.Problem, orders []Order) (l *cin.Forall, err error) {
 		if n == 0 && len(loops) > 0 {
 			l, err = blocksOutermost(loops, a)
 		}
-		for _, m := range loops {
-			if err == nil && f.Assigns(a) && m.Unit.OnGPU() && m.Race == cin.IgnoreRaces &&
-				f.Problem.Compute.IsComplex() && hasRaces(f, m, a.LHS) && decidesRaces(f, m.Body) {
-				l, err = m, fmt.Errorf("several iterations add to the same element of %s, and a GPU cannot "+
-					"add complex numbers atomically", a.LHS.Key())
-			}
-		}
 	})
 	return l, err
 }
@@ -93,17 +111,6 @@ func blocksOutermost(loops []*cin.Forall, a *cin.Assign) (l *cin.Forall, err err
 			loops[0].Var)
 	}
 	return nil, nil
-}
-
-// decidesRaces reports whether s contains a loop on a GPU unit that writes to the result with a
-// race strategy that makes concurrent additions safe (cin.SettlesRaces). If so, a loop around s may
-// have IgnoreRaces, because the inner loop decides.
-func decidesRaces(f *analysis.Facts, s cin.Stmt) (found bool) {
-	cin.Walk(s, func(t cin.Stmt) {
-		l, ok := t.(*cin.Forall)
-		found = found || ok && l.Unit.OnGPU() && cin.SettlesRaces(l.Race) && f.Assigns(l)
-	})
-	return found
 }
 
 // ofLibrary returns the number of innermost loops that a library runs, or 0 if it runs none. loops

@@ -31,8 +31,8 @@ var RowLanes = &Choice{
 		case o.Name != "":
 			return nil, misspelt(4, "got %s, want a number of rows", o.Name)
 		}
-		return runOn(f, o.Loop.Var,
-			onUnit{facts: f, unit: cin.GPUThread, race: cin.Atomics, rows: true}, 0)
+		return runOn(f, cin.Loops(f.Body, o.Loop.Var),
+			onUnit{facts: f, unit: cin.GPUThread, race: cin.Atomics, rows: true})
 	},
 	Follow: followRowLanes,
 }

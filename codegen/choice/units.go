@@ -30,9 +30,11 @@ var Units = &Choice{
 		unit, _ := cin.UnitByName(name)
 		race, _ := cin.RaceByName(word)
 		if o.N > 0 && (unit == cin.CPUVector || unit.OnGPU()) {
-			return nil, refused(3, "got a chunk size for %s, want none: only CPUThread has chunks", unit)
+			return nil, refused(3,
+				"got a chunk size for %s, want none: only CPUThread and GPUBlock have chunks", unit)
 		}
-		return runOn(f, o.Loop.Var, onUnit{facts: f, unit: unit, race: race}, o.N)
+		return runOn(f, cin.Loops(f.Body, o.Loop.Var),
+			onUnit{facts: f, unit: unit, race: race, chunk: o.N})
 	},
 }
 
@@ -43,12 +45,13 @@ type onUnit struct {
 	outer []*cin.Forall // the loops around it, outermost first
 	unit  cin.Unit
 	race  cin.Race
-	rows  bool // the loop's rows are distributed over threads (RowLanes)
+	chunk int64 // the number of iterations that the unit takes at a time, or 0
+	rows  bool  // the loop's rows are distributed over threads (RowLanes)
 }
 
-// runOn returns the statement's body with the loops over v on the unit of u. chunk is the number of
-// iterations that a thread takes at a time, or 0.
-func runOn(f *analysis.Facts, v string, u onUnit, chunk int64) (cin.Stmt, error) {
+// runOn returns the statement's body with the loops in list on the unit of u. These loops are over
+// the same variable.
+func runOn(f *analysis.Facts, list []*cin.Forall, u onUnit) (cin.Stmt, error) {
 	switch gpu := f.Problem.Target.GPU; {
 	case u.unit.OnGPU() && !gpu:
 		return nil, refused(1, "%s is a unit of a GPU, but this leaf is compiled for a CPU; want "+
@@ -57,7 +60,8 @@ func runOn(f *analysis.Facts, v string, u onUnit, chunk int64) (cin.Stmt, error)
 		return nil, refused(1, "%s is a unit of a CPU, but --target=cuda compiles for a GPU; want "+
 			"GPUBlock, GPUWarp or GPUThread", u.unit)
 	}
-	for _, u.loop = range cin.Loops(f.Body, v) {
+	v := list[0].Var
+	for _, u.loop = range list {
 		switch {
 		case u.loop.Unit != cin.Serial:
 			return nil, refused(0, "the loop over %s is already parallel", v)
@@ -77,7 +81,9 @@ func runOn(f *analysis.Facts, v string, u onUnit, chunk int64) (cin.Stmt, error)
 	}
 	return cin.MapLoops(f.Body, v, func(l *cin.Forall) cin.Stmt {
 		g := *l
-		g.Unit, g.Race, g.Chunk = u.unit, u.race, chunk
+		if slices.Contains(list, l) {
+			g.Unit, g.Race, g.Chunk = u.unit, u.race, u.chunk
+		}
 		return &g
 	}), nil
 }
@@ -178,9 +184,6 @@ func (u onUnit) races(target *cin.Access) error {
 		return refused(2,
 			"iterations of %s add to many elements of %s, and a GPU's threads cannot have "+
 				"copies; use Atomics", v, key)
-	case u.unit == cin.GPUBlock && copies:
-		return refused(2,
-			"iterations of %s add to %s, and blocks of a GPU cannot share a sum; use Atomics", v, key)
 	case race == cin.NoRaces:
 		return refused(2,
 			"iterations of %s add to the same elements of %s; use Atomics, Temporary or "+
@@ -189,7 +192,7 @@ func (u onUnit) races(target *cin.Access) error {
 		return refused(2,
 			"iterations of %s add to the same elements of %s, which has compressed levels "+
 				"(its format is %s); use Atomics", v, key, f.Result.Format)
-	case race == cin.Atomics && f.Problem.Compute.IsComplex():
+	case race == cin.Atomics && f.Problem.Compute.IsComplex() && !u.unit.OnGPU():
 		return refused(2,
 			"got Atomics, but complex numbers cannot be added atomically; use Temporary")
 	case race == cin.Atomics && u.unit == cin.CPUVector:
@@ -220,10 +223,6 @@ func (u onUnit) addsToTemporary(t *cin.Access) error {
 		return refused(2,
 			"the iterations of %s share the workspace %s, so that they can run on %s only "+
 				"with NoRaces and if each fills other elements", v, t.Key(), u.unit)
-	case len(t.Vars) == 0 && u.unit == cin.GPUBlock:
-		return refused(1,
-			"iterations of %s add to the scalar %s, but blocks of a GPU cannot share a scalar",
-			v, t.Name)
 	case len(t.Vars) > 0 && (u.unit == cin.CPUVector || onGPU) && !races && promised:
 		return nil // lowering later checks that the workspace is an array
 	case len(t.Vars) > 0 && u.unit == cin.CPUVector:
@@ -297,7 +296,7 @@ func (u onUnit) staysOneLoop() error {
 		}
 		v = c.Roots[0]
 	}
-	if isAppended(f) && f.Assigns(l.Body) {
+	if isAppended(f) && f.Assigns(l.Body) || u.unit == cin.GPUBlock && u.chunk > 0 {
 		return nil // each chunk has its own loops
 	}
 	lat := inside(f, v, l.Body, u.outer, nil)

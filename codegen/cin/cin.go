@@ -57,8 +57,9 @@ type (
 		// CPUThread and the schedule names no strategy (Unsaid), the loop must run over a variable
 		// of the result, and it is cut into chunks of about equal work.
 		Race Race
-		// Chunk is the number of consecutive iterations that one thread takes at a time. If it is
-		// 0, every thread takes an equal share.
+		// Chunk is the number of consecutive iterations that one thread of a CPU, or one block of a
+		// GPU, takes at a time. The threads of a block share the block's iterations. If Chunk is 0,
+		// every thread of a CPU takes an equal share, and every block takes one iteration.
 		Chunk int64
 		// Cut says how a loop on CPUThread is cut for the threads if the schedule names no strategy
 		// for races. Package explicit sets it.

@@ -76,8 +76,8 @@ func TestVerify(t *testing.T) {
 			"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUThread/Atomics, y(i,j) += B(i,j,k))))", ""},
 		{
 			"forall(i, GPUBlock/NoRaces, seq(forall(j, GPUThread/NoRaces, y(i) += b(j)), forall(j, GPUThread/Atomics, y(i) += c(j))))", ""},
-		{"forall(i, GPUBlock, y(i) = b(i))", "forall over i on GPUBlock must have a race strategy and no chunks"},
-		{"forall(i, GPUBlock/NoRaces/4, y(i) = b(i))", "must have a race strategy and no chunks"},
+		{"forall(i, GPUBlock, y(i) = b(i))", "forall over i on GPUBlock must have a race strategy, and chunks only on GPUBlock"},
+		{"forall(i, GPUBlock/NoRaces, forall(j, GPUThread/NoRaces/4, C(i,j) = b(i)))", "must have a race strategy, and chunks only on GPUBlock"},
 		{"forall(i, GPUThread/NoRaces, y(i) = b(i))",
 			"forall over i: GPUThread is a part of a block, so a loop around it must run on GPUBlock"},
 		{"forall(i, GPUWarp/NoRaces, y(i) = b(i))", "forall over i: GPUWarp is a part of a block, so a loop around it must run on GPUBlock"},

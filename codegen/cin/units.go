@@ -12,6 +12,8 @@ import "fmt"
 //   - A loop on GPUThread is inside a loop on GPUBlock, and not inside another on GPUThread. If the
 //     block has loops on warps, it must be inside one of them and uses the threads of that warp.
 //     Otherwise it uses all threads of the block.
+//   - A loop on GPUBlock with chunks uses all threads of its blocks, so no loop inside it is on a
+//     unit.
 //   - All units of a statement belong to a CPU, or all belong to a GPU.
 func MisplacedUnit(s Stmt) (f *Forall, why string) {
 	p := &unitPlaces{}
@@ -69,6 +71,9 @@ func (p *unitPlaces) enter(f *Forall) {
 	switch f.Unit {
 	case GPUBlock:
 		p.block, p.warps = f, firstOn(f.Body, GPUWarp)
+		if f.Chunk > 0 {
+			p.thread = f
+		}
 	case GPUWarp:
 		p.warp = f
 	case GPUThread:

@@ -57,9 +57,9 @@ func (v *verifier) stmt(s Stmt) error {
 		if r := v.relations.ReplacedBy(s.Var); r != nil && v.relations.MadeBy(s.Var) != nil {
 			return fmt.Errorf("forall over %s, but %s replaced this variable", s.Var, r)
 		}
-		if s.Unit.OnGPU() && (s.Race == Unsaid || s.Chunk != 0) {
-			return fmt.Errorf(
-				"forall over %s on %s must have a race strategy and no chunks", s.Var, s.Unit)
+		if s.Unit.OnGPU() && (s.Race == Unsaid || s.Chunk != 0 && s.Unit != GPUBlock) {
+			return fmt.Errorf("forall over %s on %s must have a race strategy, and chunks only on "+
+				"GPUBlock", s.Var, s.Unit)
 		}
 		if why := v.wrongCut(s); why != "" {
 			return fmt.Errorf("forall over %s: %s", s.Var, why)

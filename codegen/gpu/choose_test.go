@@ -79,6 +79,30 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestFormsOfNests checks the last form of statements with several nests of loops. It runs every
+// nest on all threads.
+func TestFormsOfNests(t *testing.T) {
+	formats := map[string]string{"y": "d", "x": "d", "z": "d", "B": "ds", "S": "ss", "a": ""}
+	for _, c := range []struct{ stmt, want string }{
+		{"seq(forall(j, forall(i, y(i) += B(j,i) * x(j))), forall(i, y(i) += z(i)))",
+			"parallelize(j,GPUBlock,Atomics,256) parallelize(i,GPUBlock,NoRaces,256)"},
+		{"seq(forall(j, forall(i, y(i) += S(j,i))), forall(i, y(i) += z(i)))",
+			"parallelize(j,GPUBlock,Atomics,1024) parallelize(i,GPUBlock,NoRaces,256)"},
+		{"where(forall(i, y(i) = t * z(i)), forall(i, t += x(i)))",
+			"parallelize(i[1],GPUBlock,NoRaces,256) parallelize(i[2],GPUBlock,ParallelReduction,256)"},
+		{"seq(forall(i, y(i) += x(i)), forall(i, y(i) += z(i)))",
+			"parallelize(i,GPUBlock,NoRaces,256)"},
+		{"where(a = t * t, forall(i, t += x(i)))",
+			"parallelize(i,GPUBlock,ParallelReduction,256)"},
+	} {
+		forms := shape(t, c.stmt, formats).Forms()
+		got := strings.Join(forms[len(forms)-1].Commands(), " ")
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.stmt, got, c.want)
+		}
+	}
+}
+
 // TestChoose checks which form is chosen, and the errors if none is.
 func TestChoose(t *testing.T) {
 	var asked [][]string

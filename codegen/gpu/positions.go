@@ -31,23 +31,29 @@ const (
 // Forms returns the forms that the statement's shape allows, the best first.
 func (s *Shape) Forms() []Form {
 	s.findLoops()
-	var out []Form
-	try := func(ways ...func() Form) {
-		for _, way := range ways {
-			s.used = s.Taken()
-			if f := way(); f != nil {
-				out = append(out, f)
-			}
+	return slices.Concat(s.formsOfNest(), s.try(s.rows, s.tiledRows), s.perNest(), s.try(s.grids))
+}
+
+// formsOfNest returns the forms that fit a statement of one nest of loops, the best first.
+func (s *Shape) formsOfNest() (out []Form) {
+	if s.loops != nil && s.driver != nil {
+		out = s.try(s.positions, s.loadedPositions, s.plainPositions)
+	}
+	if s.loops != nil && s.driver == nil && !s.hasSparse(s.sum.RHS) && s.Result.AllDense() {
+		out = append(out, s.try(s.dense)...)
+	}
+	return append(out, s.try(s.tableRows(true), s.tableRows(false), s.warpRows, s.rowsAcross)...)
+}
+
+// try returns the forms that the functions in ways make. A function returns nil if its form does
+// not fit.
+func (s *Shape) try(ways ...func() Form) (out []Form) {
+	for _, way := range ways {
+		s.used = s.Taken()
+		if f := way(); f != nil {
+			out = append(out, f)
 		}
 	}
-	if s.loops != nil && s.driver != nil {
-		try(s.positions, s.loadedPositions, s.plainPositions)
-	}
-	if s.loops != nil && s.driver == nil && !s.hasSparse(s.sum.RHS) &&
-		s.Result.AllDense() {
-		try(s.dense)
-	}
-	try(s.tableRows(true), s.tableRows(false), s.warpRows, s.rowsAcross, s.rows, s.tiledRows)
 	return out
 }
 
@@ -184,11 +190,20 @@ func (s *Shape) scalar(c *positionLoop) Form {
 		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, inside, blockThreads*scalarTerms),
 		fmt.Sprintf("split(%s,%s,%s,%d) # a thread sums %d entries", inside, thread, nz, scalarTerms,
 			scalarTerms),
-		fmt.Sprintf("parallelize(%s,GPUBlock,Atomics) # one addition a block to the result", block),
+		fmt.Sprintf("parallelize(%s,GPUBlock,%s", block, s.sumOfBlocks()),
 		fmt.Sprintf(
 			"parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles "+
 				"and in shared memory", thread),
 	)...)
+}
+
+// sumOfBlocks returns the end of a parallelize command for blocks that sum one scalar: the race
+// strategy, the closing parenthesis and a comment with the reason.
+func (s *Shape) sumOfBlocks() string {
+	if s.inTemporary {
+		return "ParallelReduction) # the sums of blocks are stored, and then added"
+	}
+	return "Atomics) # one addition a block to the result"
 }
 
 // rowsOfTiles returns the form that gives each block a tile of neighbouring entries. First the

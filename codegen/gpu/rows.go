@@ -90,7 +90,7 @@ func (s *Shape) denseScalar(texts, sums []string) Form {
 		fmt.Sprintf("split(%s,%s,%s,%d) # a thread sums %d terms", inside, n, thread, blockThreads,
 			scalarTerms),
 		fmt.Sprintf("reorder(%s,%s,%s) # neighbouring threads read neighbours", block, thread, n),
-		fmt.Sprintf("parallelize(%s,GPUBlock,Atomics) # one addition a block to the result", block),
+		fmt.Sprintf("parallelize(%s,GPUBlock,%s", block, s.sumOfBlocks()),
 		fmt.Sprintf(
 			"parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles "+
 				"and in shared memory", thread))...)
@@ -244,8 +244,7 @@ func (s *Shape) tableRows(lanes bool) func() Form {
 		}
 		block, warp := s.name("block"), s.name("warp")
 		texts := []string{
-			"assemble(" + s.userName(cin.Target(s.Body).Name) +
-				",Insert) # entries are counted, then written to their places",
+			s.insertion(),
 			fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each %s, or a block if its sums are many",
 				outer.Var, block, warp, tableWarps, outer.Var),
 			"parallelize(" + block + ",GPUBlock,NoRaces) # each writes its own elements",
@@ -281,11 +280,7 @@ func (s *Shape) tiledRows() Form { return s.rowsOfThreads(copiedEntries) }
 // rowsOfThreads returns the form that gives each thread coordinates of every outermost loop.
 // perThread is the number of coordinates for each thread.
 func (s *Shape) rowsOfThreads(perThread int) Form {
-	var texts []string
-	if s.Shared == nil && !s.Result.AllDense() {
-		texts = append(texts, "assemble("+s.userName(cin.Target(s.Body).Name)+
-			",Insert) # entries are counted, then written to their places")
-	}
+	texts := []string{s.insertion()}
 	seen := map[string]bool{}
 	for _, v := range outermostVars(s.Body) {
 		if seen[v] {
@@ -327,18 +322,9 @@ func (s *Shape) racesOver(v string) (blocks, threads string) {
 }
 
 // outermostVars returns the variables of the loops that are not inside another loop.
-func outermostVars(t cin.Stmt) []string {
-	switch t := t.(type) {
-	case *cin.Forall:
-		return []string{t.Var}
-	case *cin.Where:
-		return append(outermostVars(t.Producer), outermostVars(t.Consumer)...)
-	case *cin.Seq:
-		var out []string
-		for _, x := range t.List {
-			out = append(out, outermostVars(x)...)
-		}
-		return out
+func outermostVars(t cin.Stmt) (out []string) {
+	for _, f := range outermostLoops(t) {
+		out = append(out, f.Var)
 	}
-	return nil
+	return out
 }

@@ -1,7 +1,8 @@
 // Package gpu has the forms of the default schedule of a GPU. A form is a list of scheduling
 // commands, as a user would give them. The loops, formats and sizes of a statement decide which
-// forms fit. shape.go finds the loops, rows.go and positions.go have the forms, and choose.go
-// chooses the first form that the compiler accepts.
+// forms fit. shape.go finds the loops. rows.go and positions.go have the forms of one nest of loops,
+// and nests.go has the forms of several nests. choose.go chooses the first form that the compiler
+// accepts.
 package gpu
 
 import (
@@ -47,6 +48,8 @@ type Shape struct {
 	driver *cin.Access     // the only sparse operand, whose entries alone give values, or nil
 	deep   int             // the number of levels of driver down to the last one that is not dense
 	used   map[string]bool // names that are taken, or that a form has used
+	// inTemporary is true if Body computes a temporary of a larger statement, not the result.
+	inTemporary bool
 }
 
 // findLoops sets the loops of a perfect nest, and its driver.

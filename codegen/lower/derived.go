@@ -4,7 +4,9 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower/library"
+	"distaff/codegen/lower/merge"
 	"distaff/codegen/lower/scope"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/lower/units"
 )
 
@@ -38,10 +40,33 @@ func (l *lowerer) originalLoop(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 			return l.parallel(&g, e, l.leaf.LoopStrategy(f).Long)
 		}
 	}
+	if f.Unit == cin.GPUBlock && f.Chunk > 0 {
+		return l.onGrid(f, e, want)
+	}
 	if s, width := l.unrollAndJam(f, e); width > 0 {
 		return l.tiled(s, e, width, want)
 	}
 	return l.serial(f, units.AtomicEnv(f, e), want)
+}
+
+// onGrid lowers a loop whose iterations run in chunks on the blocks of a GPU. Each thread runs the
+// loop f for a range of coordinates.
+func (l *lowerer) onGrid(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
+	own := e.Res.Level < len(l.leaf.ResultVars) && l.leaf.ResultVars[e.Res.Level] == f.Var
+	if l.leaf.Assigns(f) && !own {
+		e = merge.Zero(e)
+	}
+	serial := l.leaf.SerialCopy(f)
+	p := &merge.Loop{F: f, E: e, Want: want, Body: l.body(serial)}
+	p.CountAssigned()
+	return p.Collect(nil, func() (some ir.Expr) {
+		units.Grid(f, e, func(lo, hi ir.Expr) {
+			in := units.AtomicEnv(f, e.Clone())
+			in.Ranges = in.Ranges.With(f.Var, tree.Range{Lo: lo, Hi: hi, Clip: true})
+			some = p.RunBody(in)
+		})
+		return some
+	})
 }
 
 // promoteToScalar returns f as a where with a scalar in place of the result, if f sums a single

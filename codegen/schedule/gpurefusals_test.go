@@ -1,20 +1,15 @@
 package schedule_test
 
-import (
-	"testing"
-
-	"distaff/io/tensor"
-)
+import "testing"
 
 // TestRefusalsOnGPUs checks the refusals of commands for a GPU.
 func TestRefusalsOnGPUs(t *testing.T) {
 	lanes := problem{
 		stmt: "forall(i, forall(k, where(forall(j, C(i,j) += W(j)), forall(j, W(j) += A(i,j) * B(k,j)))))", formats: "C:dd A:dd B:dd"}
-	spmvGPU, spmmGPU, addGPU, rowSumGPU, complexGPU, spaceGPU := spmv, spmm, add, rowSum, spmm, lanes
-	for _, p := range []*problem{&spmvGPU, &spmmGPU, &addGPU, &rowSumGPU, &complexGPU, &spaceGPU} {
+	spmvGPU, spmmGPU, addGPU, rowSumGPU, spaceGPU := spmv, spmm, add, rowSum, lanes
+	for _, p := range []*problem{&spmvGPU, &spmmGPU, &addGPU, &rowSumGPU, &spaceGPU} {
 		p.gpu = true
 	}
-	complexGPU.compute = tensor.Complex64
 	columnsGPU := problem{stmt: "forall(i, forall(j, y(j) += A(i,j)))", formats: "y:d A:ds", gpu: true}
 	totalGPU := problem{stmt: "forall(i, forall(j, s += A(i,j)))", formats: "s: A:ds", gpu: true}
 	tiled := func(command string) string {
@@ -25,7 +20,19 @@ func TestRefusalsOnGPUs(t *testing.T) {
 		{spmvGPU, "parallelize(i,CPUThread,NoRaces)",
 			"CPUThread is a unit of a CPU, but --target=cuda compiles for a GPU; want GPUBlock, GPUWarp or GPUThread", "CPUThread"},
 		{spmvGPU, "parallelize(i,CPUVector,NoRaces)", "CPUVector is a unit of a CPU", "CPUVector"},
-		{spmvGPU, "parallelize(i,GPUBlock,NoRaces,4)", "got a chunk size for GPUBlock, want none: only CPUThread has chunks", "4"},
+		{spmvGPU, "parallelize(i,GPUWarp,NoRaces,4)",
+			"got a chunk size for GPUWarp, want none: only CPUThread and GPUBlock have chunks", "4"},
+		{spmvGPU, "parallelize(i,GPUBlock,NoRaces,0)", "got the number 0, want 1 to 2^40", "0"},
+		{spmvGPU, "parallelize(j,GPUBlock,Atomics,64)",
+			"only an outermost loop can be divided into chunks for blocks; the loop over j is inside another", "j"},
+		{spmvGPU, "split(i,i0,i1,4),parallelize(i0,GPUBlock,NoRaces,64)",
+			"got i0, want a variable of the statement whose loop is not made by another command", "i0"},
+		{spmvGPU, "parallelize(i,GPUBlock,NoRaces,64),parallelize(j,GPUThread,ParallelReduction)",
+			"j on GPUThread: the loop over i around it runs on GPUBlock, and one thread cannot contain others",
+			"parallelize(j,GPUThread,ParallelReduction)"},
+		{columnsGPU, "parallelize(i,GPUBlock,NoRaces,64)",
+			"iterations of i add to the same elements of y(j); use Atomics, Temporary or ParallelReduction",
+			"NoRaces"},
 		{spmvGPU, "parallelize(i,CPUThread,NoRaces,Work)", "chunks of work are for the threads of a CPU",
 			"Work"},
 		{spmmGPU, "vectorize(k)",
@@ -62,18 +69,14 @@ func TestRefusalsOnGPUs(t *testing.T) {
 		{spmmGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,ParallelReduction)",
 			"iterations of j add to many elements of C(i,k), and a GPU's threads cannot have copies; use Atomics", "ParallelReduction"},
 		{problem{stmt: "forall(j, s += x(j))", formats: "s: x:d", gpu: true},
-			"parallelize(j,GPUBlock,ParallelReduction)",
-			"iterations of j add to s, and blocks of a GPU cannot share a sum; use Atomics", "ParallelReduction"},
+			"parallelize(j,GPUBlock,NoRaces)",
+			"iterations of j add to the same elements of s; use Atomics, Temporary or ParallelReduction",
+			"NoRaces"},
 		{problem{stmt: "where(s = t * t, forall(j, t += x(j)))", formats: "s: x:d", gpu: true},
-			"parallelize(j,GPUBlock,ParallelReduction)",
-			"iterations of j add to the scalar t, but blocks of a GPU cannot share a scalar", "GPUBlock"},
+			"parallelize(j,GPUBlock,Atomics)",
+			"iterations of j add to the local scalar t; use ParallelReduction or Temporary", "Atomics"},
 		{rowSumGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,NoRaces)",
 			"iterations of j add to the scalar t", "NoRaces"},
-		{complexGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,Atomics)",
-			"got Atomics, but complex numbers cannot be added atomically; use Temporary", "Atomics"},
-		{complexGPU,
-			"split(j,j0,j1,4),reorder(j0,i,j1,k),parallelize(j0,GPUBlock,IgnoreRaces),parallelize(k,GPUThread,Atomics)",
-			"j0 on GPUBlock: several iterations add to the same element of C(i,k), and a GPU cannot add complex numbers atomically", "parallelize(j0,GPUBlock,IgnoreRaces)"},
 		{spaceGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,Atomics)",
 			"the iterations of j share the workspace W(j), so that they can run on", "Atomics"},
 		{addGPU, "split(i,i0,i1,4),parallelize(i0,GPUBlock,Atomics)",

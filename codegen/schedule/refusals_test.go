@@ -452,7 +452,7 @@ func TestRefusals(t *testing.T) {
 		{spmv, "parallelize(i,CPUThread,Race)",
 			"got Race, want NoRaces, IgnoreRaces, Atomics, Temporary or ParallelReduction", "Race"},
 		{spmv, "parallelize(i,CPUThread,NoRaces,0)", "got the number 0, want 1 to 2^40", "0"},
-		{spmv, "parallelize(i,CPUVector,NoRaces,8)", "got a chunk size for CPUVector, want none: only CPUThread has chunks", "8"},
+		{spmv, "parallelize(i,CPUVector,NoRaces,8)", "got a chunk size for CPUVector, want none: only CPUThread and GPUBlock have chunks", "8"},
 		{spmv, "parallelize(i,CPUThread,NoRaces),unroll(i,2)", "the loop over i is unrolled", "i"},
 		{spmv, "parallelize(i,CPUThread,NoRaces),split(i,i0,i1,4)",
 			"i no longer exists: it was replaced by split(i, i0, i1, 4)", "i"},

@@ -11,9 +11,10 @@ import (
 // outermost first. It changes each nest that has all of these loops. Other loops of the nest keep
 // their places. A nest with only one of the loops does not change.
 //
-// A nest that has several but not all of the loops is an error, and so is a statement without a
-// nest that has all of them. There is one exception: if the loops already have the wanted order
-// everywhere, reorder does nothing.
+// A nest that has several but not all of the loops does not change either if these loops have the
+// wanted order; otherwise it is an error. A statement without a nest that has all of the loops is
+// an error. There is one exception: if the loops already have the wanted order everywhere, reorder
+// does nothing.
 func reorder(s *state) error {
 	var order []string
 	for k := range s.cmd.Args {
@@ -27,7 +28,7 @@ func reorder(s *state) error {
 		order = append(order, v)
 	}
 	done := 0
-	// errors for nests with several of the loops, and for nests with one of them
+	// errors for nests with several of the loops in another order, and for the other nests
 	var some, alone error
 	body := cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)
@@ -47,7 +48,7 @@ func reorder(s *state) error {
 			"the loops to reorder must be directly nested, but other statements are between "+
 				"%s and %s: %s",
 			f.Var, strings.Join(missing, ", "), cin.String(f))
-		if n > 1 {
+		if !sorted(chain, order) {
 			some = err
 		} else if alone == nil {
 			alone = err
@@ -82,6 +83,17 @@ func (s *state) hasOrder(order []string) bool {
 		all = all || n == len(order)
 	})
 	return all && sorted
+}
+
+// sorted reports whether the loops of chain over variables in order are nested in this order.
+func sorted(chain []*cin.Forall, order []string) bool {
+	var found []int
+	for _, f := range chain {
+		if k := slices.Index(order, f.Var); k >= 0 {
+			found = append(found, k)
+		}
+	}
+	return slices.IsSorted(found)
 }
 
 // nested returns the directly nested loops that start with f, and the body of the last one.

@@ -58,6 +58,15 @@ func (c *Case) Tensor(name string) *Tensor {
 	return nil
 }
 
+// header returns the statement with the formats of its tensors.
+func (c *Case) header() string {
+	text := c.Stmt + ";"
+	for _, t := range c.Tensors {
+		text += " " + t.Name + ":" + t.Format.String()
+	}
+	return text
+}
+
 // Clone returns a deep copy.
 func (c *Case) Clone() *Case {
 	out := &Case{Stmt: c.Stmt, Variant: c.Variant, Schedule: slices.Clone(c.Schedule),

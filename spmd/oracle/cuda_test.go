@@ -2,13 +2,10 @@ package oracle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
-	"distaff/codegen/diag"
 	emitcuda "distaff/codegen/emit/cuda"
 	"distaff/io/tcs"
 	"distaff/kernels"
@@ -116,8 +113,7 @@ type cudaJobs struct{ Jobs }
 
 func (e cudaJobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	out, err := e.Jobs.Run(ctx, p)
-	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused &&
-		strings.Contains(d.Msg, "--target=cpu") {
+	if isRefusedOnGPU(err) {
 		e.Target = ""
 		return e.Jobs.Run(ctx, p)
 	}

@@ -38,12 +38,18 @@ type gpuCounts struct {
 	structured                 atomic.Int64 // leaves that twice ran before their loops became launches
 	with                       [len(gpuWords)]atomic.Int64
 	mu                         sync.Mutex
-	reasons                    map[string]int
+	reasons                    map[string]*refusalKind
+}
+
+// refusalKind counts the refusals for one reason. example is one of the refused statements.
+type refusalKind struct {
+	n       int
+	example string
 }
 
 // gpuWords are the words that gpuCounts counts in schedules.
 var gpuWords = [...]string{"GPUBlock", "GPUWarp", "GPUThread", "IgnoreRaces", "Atomics",
-	"Temporary", "ParallelReduction",
+	"Temporary", "ParallelReduction", "GPUBlock,NoRaces,", "GPUBlock,Atomics,",
 	"fuse(", "pos(", "precompute(", "unroll(", "bound(", "by default", "two passes"}
 
 func (c *gpuCounts) note(word string) {
@@ -76,21 +82,37 @@ func (c *gpuCounts) untaken() {
 	}
 }
 
-func (c *gpuCounts) refused(list []string, err error) {
+// refused counts the refusal err of the schedule list for a case.
+func (c *gpuCounts) refused(of *Case, list []string, err error) {
 	if c == nil {
 		return
 	}
 	if *sayFlag {
-		fmt.Println(strings.Join(list, ","), err)
+		fmt.Println(of.header(), strings.Join(list, ","), err)
 	}
 	var d *diag.Error
 	errors.As(err, &d)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reasons == nil {
-		c.reasons = map[string]int{}
+		c.reasons = map[string]*refusalKind{}
 	}
-	c.reasons[names.ReplaceAllString(d.Msg, "_")]++
+	why := names.ReplaceAllString(d.Msg, "_")
+	if c.reasons[why] == nil {
+		c.reasons[why] = &refusalKind{example: of.header()}
+	}
+	c.reasons[why].n++
+}
+
+// refusals returns the most frequent reasons of refusals, one on a line.
+func (c *gpuCounts) refusals() string {
+	var list []string
+	for why, r := range c.reasons {
+		list = append(list, fmt.Sprintf("%6d %s (%s)", r.n, why, r.example))
+	}
+	slices.Sort(list)
+	slices.Reverse(list)
+	return strings.Join(list[:min(len(list), 40)], "\n")
 }
 
 // log prints the counts. A third of the schedules must be accepted, and every word must occur in an
@@ -105,13 +127,7 @@ func (c *gpuCounts) log(t *testing.T, strict bool) {
 			t.Errorf("no schedule had %s", w)
 		}
 	}
-	var list []string
-	for why, n := range c.reasons {
-		list = append(list, fmt.Sprintf("%6d %s", n, why))
-	}
-	slices.Sort(list)
-	slices.Reverse(list)
-	t.Logf("refused:\n%s", strings.Join(list[:min(len(list), 40)], "\n"))
+	t.Logf("refused:\n%s", c.refusals())
 	if strict && 3*taken < drawn {
 		t.Errorf("%d of %d schedules were taken: fewer than a third", taken, drawn)
 	}
@@ -253,7 +269,7 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 	d := unitDrawer{rng: rng, s: s, base: loops, try: func(list []string) error {
 		err := try(list)
 		if err != nil && isRefusal(err) {
-			e.seen.refused(list, err)
+			e.seen.refused(p.Case, list, err)
 		}
 		return err
 	}}
@@ -274,7 +290,7 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 // CPU.
 func (e gpuEngine) byDefault(p *Prepared, r *codegen.Request) ([]string, error) {
 	r.Target.Kind = codegen.CPU
-	list, err := defaultUnits{new(atomic.Int64), new(atomic.Int64)}.draw(p, r)
+	list, err := defaultUnits{}.draw(p, r)
 	if r.Target.Kind == codegen.CUDA {
 		e.seen.note("by default")
 	}
@@ -297,6 +313,11 @@ var gpuLines = append([]string{
 	"C(i,k) = A(i,j)*B(j,k)+D(i,k); C:ds/ss A:ds/ss B:ds/ss/dd D:ds/ss",
 	"C(i,k,l) = A(i,j)*B(j,k,l); C:dss/sss/ssd A:ds/ss B:dss/sss/uqc",
 	"C(i,j,k) = A(i,j,l)*B(k,l); C:dss/sss A:dss/sss B:ds/ss/dd",
+	"y(i) = A(j,i)*x(j) + z(i); y:d A:ds/ss/dd x:d z:d",
+	"y(i) = b(i) - A(i,j)*x(j); y:d b:d A:ds:1,0/ss:1,0 x:d",
+	"C(i,k) += A(i,j)*B(j,k); C:dd A:ds:1,0/ss:1,0 B:dd",
+	"A(i,j) += B(k,i,l)*C(k,j)*D(l,j); A:dd B:sss/dss/dds C:dd D:dd",
+	"a += A(i,j)*x(j); a: A:ds/ss/dd x:d",
 }, kernelLines...)
 
 // gpuSweep runs random cases and equally many cases of gpuLines, until want GPU schedules have run,

@@ -2,21 +2,19 @@ package oracle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"distaff/codegen"
-	"distaff/codegen/diag"
 	"distaff/codegen/interp"
 	"distaff/io/tcs"
 )
 
 // defaultUnits is an engine that interprets a case with the default schedule of a GPU. If there is
-// none, it uses the default schedule of a CPU.
-type defaultUnits struct{ taken, refused *atomic.Int64 }
+// none, it uses the default schedule of a CPU. seen counts the statements of both kinds, and may be
+// nil.
+type defaultUnits struct{ seen *gpuCounts }
 
 func (defaultUnits) Name() string { return "default schedules of a GPU" }
 
@@ -26,19 +24,19 @@ func (e defaultUnits) draw(p *Prepared, r *codegen.Request) (list []string, err 
 	q := *r
 	q.Target.Kind = codegen.CUDA
 	lines, err := codegen.Schedule(q)
-	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused &&
-		strings.Contains(d.Msg, "--target=cpu") {
-		e.refused.Add(1)
+	if isRefusedOnGPU(err) {
+		e.seen.untaken()
+		e.seen.refused(p.Case, nil, err)
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	e.taken.Add(1)
 	q.Ask.Schedule = []string{}
 	for _, l := range lines {
 		q.Ask.Schedule = append(q.Ask.Schedule, l.Command)
 	}
+	e.seen.took(q.Ask.Schedule)
 	if q.Tensors.Exact == nil {
 		q.Ask.Parts = p.Normal.Vars
 	}
@@ -79,11 +77,14 @@ func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {
 // most statements have one.
 func TestOracleGPUDefaults(t *testing.T) {
 	t.Parallel()
-	e := defaultUnits{new(atomic.Int64), new(atomic.Int64)}
+	var seen gpuCounts
+	e := defaultUnits{&seen}
 	sweep(t, e, Options{Follow: 0.3, Plus: 0.1}, 400)
-	taken, refused := e.taken.Load(), e.refused.Load()
-	t.Logf("%d cases with a default schedule of a GPU, %d without", taken, refused)
-	if taken < 2*refused {
+	taken := seen.taken.Load()
+	refused := seen.drawn.Load() - taken
+	t.Logf("%d cases with a default schedule of a GPU, %d without:\n%s", taken, refused,
+		seen.refusals())
+	if taken < 7*refused {
 		t.Errorf("%d statements have a default schedule of a GPU, and %d have none", taken, refused)
 	}
 }

@@ -310,8 +310,7 @@ func (d *unitDrawer) draw() (list []string, err error) {
 	d.units = make([][]string, len(paths))
 	for range 3 {
 		for k, p := range paths {
-			v := p.loops[0].Var
-			d.units[k] = []string{command(v, "GPUBlock", d.race(v, p.to, "Atomics"))}
+			d.units[k] = []string{d.outermost(p)}
 		}
 		list = d.list()
 		if err = d.try(list); err == nil || !isRefusal(err) {
@@ -322,6 +321,9 @@ func (d *unitDrawer) draw() (list []string, err error) {
 		return list, err
 	}
 	for k, p := range paths {
+		if onGrid(d.units[k][0]) {
+			continue
+		}
 		if err := d.threads(k, p, len(paths) == 1); err != nil {
 			return d.list(), err
 		}
@@ -331,6 +333,30 @@ func (d *unitDrawer) draw() (list []string, err error) {
 	d.rng.Shuffle(len(tail), func(a, b int) { tail[a], tail[b] = tail[b], tail[a] })
 	return list, d.try(list)
 }
+
+// outermost draws a command that runs the outermost loop of a path on blocks. Half of the loops that
+// no command made run on all threads of the blocks.
+func (d *unitDrawer) outermost(p path) string {
+	v := p.loops[0].Var
+	c := command(v, "GPUBlock", d.race(v, p.to, d.blockSum(p)))
+	t, ok := d.s.(*cin.SuchThat)
+	if made := ok && t.Relations.OfLoop(v) != nil; made || d.rng.IntN(2) > 0 {
+		return c
+	}
+	return fmt.Sprintf("%s,%d)", strings.TrimSuffix(c, ")"), 1+d.rng.IntN(600))
+}
+
+// blockSum draws a race strategy for a loop on blocks, the outermost loop of a path, whose
+// iterations add to one place.
+func (d *unitDrawer) blockSum(p path) string {
+	if p.to.LHS.Name != cin.Target(d.s).Name || len(p.to.LHS.Vars) == 0 && d.rng.IntN(2) == 0 {
+		return "ParallelReduction"
+	}
+	return "Atomics"
+}
+
+// onGrid reports whether a command of outermost runs a loop on all threads of the blocks.
+func onGrid(command string) bool { return strings.Count(command, ",") == 3 }
 
 // threads tries to run a loop of a path on threads, and another around it on warps. IgnoreRaces is
 // the user's promise that iterations do not race. It is only used around a single loop that itself
@@ -351,7 +377,7 @@ func (d *unitDrawer) threads(k int, p path, single bool) error {
 		at := max(d.rng.IntN(len(inner)), d.rng.IntN(len(inner)))
 		v := inner[at].Var
 		race := d.race(v, p.to, "Atomics", "Atomics", "Temporary", "ParallelReduction")
-		around := []string{"Atomics"}
+		around := []string{d.blockSum(p)}
 		if single && race != "NoRaces" {
 			around = append(around, "IgnoreRaces", "IgnoreRaces")
 		}

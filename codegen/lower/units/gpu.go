@@ -80,6 +80,30 @@ func Spread(l *scope.Leaf, name string, lo, hi ir.Expr, body func(x ir.Expr)) {
 	})})
 }
 
+// Grid emits the loop f, whose iterations run in chunks on blocks (cin.Forall.Chunk). The threads of
+// a block divide the block's chunk among themselves: each runs a range of neighbouring coordinates.
+// body emits the code for the coordinates from lo up to, but not including, hi. Grid returns the
+// loop over all coordinates of f in e.
+func Grid(f *cin.Forall, e *scope.Env, body func(lo, hi ir.Expr)) {
+	l := e.Leaf
+	all := e.RangeOf(f.Var)
+	threads := ThreadsFor(min(f.Chunk, BlockThreads))
+	each := (f.Chunk + threads - 1) / threads
+	lo, hi := l.B.Named(f.Var+"_lo", all.Lo), l.B.Named(f.Var+"_hi", all.Hi)
+	b, t := l.B.Var(f.Var+"_block"), l.B.Var(f.Var+"_thread")
+	inside := l.B.InScope(func() {
+		at := ir.Plus(ir.Times(b, ir.Int(f.Chunk)), ir.Times(t, ir.Int(each)))
+		from := l.B.Named(f.Var+"_from", ir.Plus(lo, at))
+		to := l.B.Named(f.Var+"_to", ir.Least(ir.Plus(from, ir.Int(each)), hi))
+		body(from, to)
+	})
+	lanes := &ir.For{V: t, Lo: ir.Int(0), Hi: ir.Over(ir.Int(f.Chunk+each-1), ir.Int(each)), Step: 1,
+		Kind: ir.Lanes, Width: threads, Body: inside}
+	blocks := ir.Over(ir.Plus(ir.Minus(hi, lo), ir.Int(f.Chunk-1)), ir.Int(f.Chunk))
+	l.B.Emit(findSums(f, l, &ir.For{V: b, Lo: ir.Int(0), Hi: blocks, Step: 1, Kind: ir.Blocks,
+		Body: ir.Seq(findSums(f, l, lanes))}))
+}
+
 // Together emits a loop over [0, n) that the threads of the surrounding unit of a GPU run together.
 // Inside a loop on threads, one thread runs the whole loop. body emits an iteration.
 func Together(e *scope.Env, name string, n ir.Expr, body func(k *ir.Var)) {

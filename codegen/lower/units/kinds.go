@@ -58,6 +58,12 @@ func SetKind(f *cin.Forall, e *scope.Env, s *ir.For) *ir.For {
 	default:
 		return s
 	}
+	return findSums(f, l, s)
+}
+
+// findSums makes s, which runs iterations of f in parallel, sum the scalars that its body adds to.
+// It refuses f if an iteration depends on others.
+func findSums(f *cin.Forall, l *scope.Leaf, s *ir.For) *ir.For {
 	own := map[*ir.Var]bool{}
 	ir.Walk(s.Body, func(t ir.Stmt) {
 		switch t := t.(type) {
@@ -76,10 +82,6 @@ func SetKind(f *cin.Forall, e *scope.Env, s *ir.For) *ir.For {
 			if !t.Accumulate {
 				l.Refuse(f.Var, "iterations of %s cannot run in parallel, because each of them sets %s",
 					f.Var, t.V.Name)
-			}
-			if s.Kind == ir.Blocks {
-				l.Refuse(f.Var, "iterations of %s add to the scalar %s, but blocks of a GPU cannot share "+
-					"a scalar", f.Var, t.V.Name)
 			}
 			s.Reduce = append(s.Reduce, t.V)
 		case *ir.Grow:

@@ -194,10 +194,6 @@ func addsOnGPU(l *scope.Leaf, f *cin.Forall) bool {
 		l.Refuse(f.Var, "iterations of %s add to many elements of %s, and a GPU's threads cannot have "+
 			"copies; use Atomics", f.Var, cin.Target(f).Key())
 	}
-	if l.Out.Op.Argument.Type.IsComplex() {
-		l.Refuse(f.Var, "iterations of %s add to the same elements of %s, and a GPU cannot add "+
-			"complex numbers atomically", f.Var, cin.Target(f).Key())
-	}
 	return true
 }
 
@@ -214,5 +210,5 @@ func decidesRaces(l *scope.Leaf, s cin.Stmt) bool {
 // sumsAcross reports whether the schedule makes the iterations of f add to one scalar. f runs on
 // units of a GPU. The result is false for a loop over blocks.
 func sumsAcross(f *cin.Forall) bool {
-	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
+	return f.Race == cin.Temporary || f.Race == cin.ParallelReduction
 }
