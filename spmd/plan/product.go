@@ -97,8 +97,9 @@ func sameVars(vars []string, a, b string) bool {
 	return len(vars) == 2 && slices.Contains(vars, a) && slices.Contains(vars, b)
 }
 
-// cosma returns the schedule of COSMA for the computed machine: all three variables are distributed
-// over the grid. If Machine.Steps is more than 1, each rank runs its part of k in this many steps.
+// cosma returns the schedule of COSMA for the machine g.Machine. The schedule distributes all three
+// variables of the product over the machine. If g.Machine.Steps is more than 1, each rank divides
+// its range of the summation variable x.k into this number of steps.
 func (g *Given) cosma(x matrices) []string {
 	taken := append(slices.Clone(g.Names), g.Norm.Vars...)
 	fresh := func(v, end string) string {

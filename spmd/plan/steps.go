@@ -15,20 +15,22 @@ func (p *Problem) Walk() *flow.Walk {
 	return flow.NewWalk(p.Nest, p.Ranks)
 }
 
-// tuple computes the number of the range of each split variable at a point, and stores the numbers
-// in out. point has the value of each loop of p.Nest.
+// tuple stores in out[k] the number of the range that split variable k has at a point. point holds
+// the value of each loop of p.Nest.
 func (p *Problem) tuple(point, out []int64) {
 	for k := range p.Nest.Chunks {
 		out[k] = p.Nest.Chunks[k].Of(point)
 	}
 }
 
-// scopes counts the scopes of each operand while a rank visits its points.
+// scopes counts the iterations of each operand's scope while a rank visits its points. The scope of
+// an operand is the first Operand.Scope loops of the nest. A new iteration begins when one of these
+// loops changes its value.
 type scopes struct {
 	p    *Problem
 	last []int64 // the point before
 	any  bool    // last is valid
-	at   []int64 // by operand, the number of the current scope
+	at   []int64 // by operand, the number of the current iteration of its scope
 }
 
 func (p *Problem) newScopes() *scopes { return &scopes{p: p, at: make([]int64, len(p.Operands))} }

@@ -28,9 +28,10 @@ func (p *Problem) Stored() int {
 		func(o Operand) bool { return o.Tensor == p.Blocking.Vars[v].Positions.Tensor })
 }
 
-// cutStored cuts, along its storage order, the operand whose entries are divided into chunks. If
-// the result shares variables with this operand, it also cuts the result by the boxes of the
-// operand's pieces.
+// cutStored cuts the operand whose entries are divided into chunks. It cuts the operand along its
+// storage order. If the result has variables of the levels that are cut, cutStored also cuts the
+// result by the boxes of the operand's pieces (see partition.Image). If no operand is divided into
+// chunks, cutStored does nothing.
 func (pl *planner) cutStored() {
 	p, g := pl.plan, pl.given
 	v := p.stored()
@@ -59,8 +60,8 @@ func (pl *planner) cutStored() {
 
 // mergesLevel reports whether a dense level of o has the same variable as a level with stored
 // coordinates in any operand. Leaves may then iterate over the stored coordinates. The stored
-// coordinates need not be cut in the same way as o. Therefore the boxes of o's blocks cover all
-// coordinates (see partition.Axis.Wide).
+// coordinates may be cut in another way than o. If mergesLevel returns true, the box of each block
+// of o therefore covers all coordinates (see partition.Axis.Wide).
 func (pl *planner) mergesLevel(o *Operand) bool {
 	p, g := pl.plan, pl.given
 	for l, m := range g.Format(o.Tensor).Order {
@@ -208,7 +209,8 @@ func (p *Problem) FinalPartition() *partition.Partition {
 	return p.Result
 }
 
-// Located reports whether the keys of the chunks of entries are known.
+// Located reports whether the keys that separate the chunks of an operand's entries are known or
+// guessed. It returns true if no operand has such chunks.
 func (p *Problem) Located() bool {
 	at := p.Stored()
 	return at < 0 || p.Operands[at].Partition.Located()

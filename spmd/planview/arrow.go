@@ -26,8 +26,8 @@ var arrowColors = []color.RGBA{{0x00, 0x72, 0xb2, 255}, {0xb3, 0x4a, 0x00, 255},
 		255},
 	{0xb0, 0x00, 0x20, 255}}
 
-// stage is the drawing of a flow: a list of moments. A moment has a picture if blocks travel at it
-// or if ranks are idle.
+// stage is the drawing of a flow: sentences about the flow, the colors of the tensors, and a
+// drawing of each moment.
 type stage struct {
 	Says    string
 	Keys    []arrowKey
@@ -184,8 +184,10 @@ func (s *stager) arrow(v move, nth int) arrow {
 	return arrow{s.color[v.block.Tensor], v.sum, trim(a, mid), mid, trim(b, mid)}
 }
 
-// trim returns a point of a line close outside a cell of usual width: on the border of a cell that
-// is 3 pixels larger on each side. The line starts at a, the middle of the cell, and ends at to.
+// trim returns the point at which an arrow begins or ends, outside a rank's cell. a is the middle
+// of the cell, and the arrow lies on the line from a to the point `to`. trim returns the point
+// where this line crosses a rectangle that is 3 pixels larger on each side than a cell of width
+// cellWidth. If the point `to` is inside the rectangle, trim returns this point.
 func trim(a, to picture.Point) picture.Point {
 	dx, dy := to.X-a.X, to.Y-a.Y
 	w, h := float64(cellWidth)/2+3, float64(cellHeight)/2+3

@@ -46,8 +46,8 @@ func (a axis) ranges() int { return len(a.cuts) - 1 }
 // says formats range k of the axis: "i 0:10".
 func (a axis) says(k int) string { return fmt.Sprintf("%s %d:%d", a.name, a.cuts[k], a.cuts[k+1]) }
 
-// cutsOf returns the indices of the cuts of some axes (axis.cut), each once, in the order of the
-// axes.
+// cutsOf returns the values of axis.cut of a list of axes, each once, in the order of the axes.
+// Axes that are not cut have no value.
 func cutsOf(list []axis) (cuts []int) {
 	for _, a := range list {
 		if a.cut >= 0 && !slices.Contains(cuts, a.cut) {

@@ -37,8 +37,8 @@ type moment struct {
 	idle  []int    // the ranks that run no step
 }
 
-// flow describes the pictures of a stage. They show the run of a plan, or the transfers of tensors
-// before a statement runs.
+// flow describes a series of pictures, which a stage draws. Each picture shows a moment of a plan's
+// run, or of the transfers before a statement runs.
 type flow struct {
 	p       *forecast.Planned
 	drawn   int // number of drawn ranks
@@ -49,8 +49,8 @@ type flow struct {
 	shown   int // number of steps that are shown
 }
 
-// newFlow returns the flow of a plan. It leaves out later steps, but not the first one, if the
-// moments would cost more than `most` (see cost).
+// newFlow returns the flow of a plan. If the moments would cost more than `most` (see cost),
+// newFlow leaves out the last steps. The first step stays in any case.
 func newFlow(p *forecast.Planned, most int) *flow {
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks, len(p.PerRank)), exact: Exact(p), left: most}
 	before, after := []moment{x.placed(), x.broadcasts()}, x.sums()
@@ -106,8 +106,9 @@ func (x *flow) rank(r int) int {
 	return r
 }
 
-// placed returns the moment before the steps when operands are moved from their placements to the
-// ranks that own their blocks, and rows of gathered operands to the ranks that read them.
+// placed returns the moment before the steps at which operands are moved. Operands move from their
+// placements to the ranks that own their blocks. Rows of gathered operands move to the ranks that
+// read the rows.
 func (x *flow) placed() moment {
 	m := moment{name: "operands are moved to the ranks that read them"}
 	for r, d := range x.p.PerRank[:x.drawn] {

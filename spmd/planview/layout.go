@@ -10,9 +10,11 @@ import (
 
 // layout places the ranks of a machine in a picture. The machine's first two dimensions are rows
 // and columns. Each point of its other dimensions is a separate layer, next to the previous one.
-// Ranks are numbered in row-major order over the dimensions. A machine with one dimension is a row
-// that is wrapped into lines. The ranks are also such a row if the machine is not known, or has
-// more or fewer points than there are ranks.
+// Ranks are numbered in row-major order over the dimensions.
+//
+// The ranks of a machine with one dimension are drawn as one row that is wrapped into lines. Ranks
+// are drawn in the same way if the machine is not known, or if the number of its points is not the
+// number of ranks.
 type layout struct {
 	dims []int64
 	wrap int // length of a line of a machine with one dimension

@@ -193,8 +193,9 @@ func newStatementPlan(p *forecast.Planned, r budget) *statementPlan {
 	return d
 }
 
-// table fills d's table of totals and d's table of ranks from plan p. r limits the rows and the
-// bars of profiles. l gives the coordinates of each rank.
+// table fills d.Totals and d.Rows with the quantities of plan p. If d.Rows does not have all ranks,
+// table sets d.More. r limits the number of rows and the number of bars in a profile. l gives the
+// coordinates of each rank.
 func (d *statementPlan) table(p *forecast.Planned, r budget, l *layout) {
 	quantities := Quantities(p)
 	for _, q := range quantities {

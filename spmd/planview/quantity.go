@@ -40,8 +40,9 @@ func Quantities(p *forecast.Planned) []Quantity {
 	return list
 }
 
-// text formats the value n of a quantity. A quantity of bytes gets a unit; plain formats any other
-// quantity. If n is at least 2^63-1, text formats 2^63-1 without plain.
+// text formats n, which is a value of the quantity. If the quantity counts bytes, the text has a
+// unit. Otherwise plain formats the value. If n is at least 2^63-1, text formats 2^63-1 instead,
+// and does not call plain.
 func (q Quantity) text(n float64, plain func(float64) string) string {
 	switch {
 	case q.Bytes && n < math.MaxInt64:
@@ -62,8 +63,9 @@ type Total struct {
 	At                    string // the first rank with the maximum; "all" if all ranks are equal
 }
 
-// Total returns the sum, the minimum, the mean and the maximum of a quantity over all ranks. plain
-// formats ranks, and numbers that are not numbers of bytes (see text).
+// Total returns the sum, the minimum, the mean and the maximum of a quantity over all ranks, as
+// texts. plain formats the number of a rank. If the quantity does not count bytes, plain also
+// formats its values (see text).
 func (q Quantity) Total(plain func(float64) string) Total {
 	var sum float64
 	lo, hi := q.Values[0], 0

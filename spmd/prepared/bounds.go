@@ -9,12 +9,14 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// whichBound finds a bound() command of the schedule that does not hold, after a leaf has found
-// one. It returns the beginning of an error message that names the command, and the command itself.
+// whichBound finds the bound() command of the schedule that does not hold. It is called after a
+// leaf has found that some bound() does not hold. It returns the beginning of an error message that
+// names the command, and the command itself.
 //
-// The function compares bounds of the statement's own variables with the sizes. If these bounds all
-// hold, a bound() of another variable is broken, and it is unknown which one. The message then
-// names every bound() of another variable, and the returned command is the first of them.
+// sizes holds the sizes of the statement's own variables. whichBound compares the bounds of these
+// variables with the sizes. If all these bounds hold, the bound() of a variable that is not in
+// sizes must be broken. The message then names every bound() of such a variable, and the returned
+// command is the first of them.
 func whichBound(list []string, sizes map[string]int64) (string, *schedule.Command) {
 	var others []string
 	var first *schedule.Command

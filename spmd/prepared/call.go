@@ -35,11 +35,13 @@ func (c *call) setRanges(ranges map[string][2]int64) {
 	c.env = c.leaf.env(c.bounds)
 }
 
-// run calls the leaf and returns its result: to.Block, or a new block. The result is stored as
-// unit.Result says. If stays is true, a new result is kept on the device, unless its placement
-// names the host's memory. The values of a result are then left on the device, except for a scalar,
-// if the caller promised to fetch them (Options.Leaves). The call must then not add to a block.
-// After an error the contents of to.Block are undefined.
+// run calls the leaf and returns its result: to.Block, or a new block if to.Block is nil. The
+// result is stored as unit.Result says. After an error the contents of to.Block are undefined.
+//
+// If stays is true, a new block is kept on the device, unless its placement names the host's
+// memory. If Options.Leaves is set too, the values of the result are left on the device, and the
+// caller must fetch them. The value of a scalar is not left there. stays must be false if the call
+// adds to a block.
 func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
 	s, p := c.leaf, c.leaf.p
 	t, made, err := c.aim(to)
@@ -71,13 +73,13 @@ func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
 	return t, nil
 }
 
-// aim sets c.all to the arguments of the call, and returns the tensor t that the call writes. isNew
+// aim sets c.all to the arguments of the call. It returns t, the tensor that the call writes. isNew
 // reports whether t is a new tensor.
 //
-// A leaf may work in place on an operand. If target says so (exec.Over) and has no block, t is a
-// new tensor over the operand's memory. If the leaf makes a new block (exec.Fresh), aim first
-// copies the operand's values into the block. The leaf then reads the operand from t too, because
-// the memory of the operand may be laid out differently.
+// A leaf may work in place on an operand. If target.Kind is exec.Over and target.Block is nil, t is
+// a new tensor in the operand's memory. If target.Kind is exec.Fresh and the leaf works in place,
+// aim copies the operand's values into t. The leaf then reads the operand from t too, because the
+// memory of the operand may be laid out differently.
 func (c *call) aim(target exec.Destination) (t *tcs.Tensor, isNew bool, err error) {
 	s := c.leaf
 	old := s.unit.Result.InPlace
@@ -126,9 +128,9 @@ func (s *leaf) once(operands map[string]*tcs.Tensor, vars []string, box [][2]int
 	return x.run(exec.Destination{}, false)
 }
 
-// conversions holds copies of operand blocks in another format. The leaf of the last step reads an
-// operand in a copy if its unit says so (codegen.Arg.Convert). If the next step has the same leaf
-// and reads the same block, it uses the copy again.
+// conversions holds copies of operand blocks in another format. A leaf reads an operand in such a
+// copy if its unit says so (codegen.Arg.Convert). The copies stay after a call. If the next call
+// has the same leaf and reads the same block, it uses the copy again.
 type conversions struct {
 	leaf *leaf
 	of   []*tcs.Tensor // by argument: the tensor that was converted, or nil

@@ -32,10 +32,10 @@ type Code struct {
 	pattern     *pattern  // set if Options.FixedPattern is; otherwise nil
 }
 
-// compileGroups compiles the units of all groups. If accumulates returns true, it first asks the
-// compiler for units that add to an existing result. If then not every step can add (see
-// canAddInPlace), it compiles all units again, and then none of them adds. like holds the
-// specification of each operand. Every rank must call it.
+// compileGroups compiles the units of all groups, and sets c.AddsInPlace. If accumulates returns
+// true, it first asks the compiler for units that add to an existing result. If not every step can
+// add in place (see canAddInPlace), it compiles all units again without this request. like holds
+// the specification of each operand. Every rank must call it.
 func (c *Code) compileGroups(like map[string]codegen.Tensor) error {
 	several, err := c.p.accumulates()
 	if err != nil {
@@ -47,10 +47,10 @@ func (c *Code) compileGroups(like map[string]codegen.Tensor) error {
 	return err
 }
 
-// Units compiles the units of the statement's groups. like holds the specification of each operand.
-// If several is true, several steps add to one block, and Units asks for units that can do so.
-// inPlace reports whether several is true and every step can (see canAddInPlace). Every rank must
-// call it.
+// Units compiles and returns the units of the statement's groups. like holds the specification of
+// each operand. several says that several steps add to one block. Units then asks the compiler for
+// units that add to an existing result. inPlace reports whether several is true and every step can
+// add in place (see canAddInPlace). Every rank must call it.
 func (c *Code) Units(like map[string]codegen.Tensor, several bool) (units []*codegen.Unit,
 	inPlace bool, err error) {
 	err = c.compileUnits(like, several)
@@ -178,8 +178,9 @@ func (c *Code) widen(s *leaf) error {
 	return s.compile()
 }
 
-// sumWidths returns the widths that the arrays of a sum of all blocks of the result need: positions
-// and coordinates of each level. like holds the specification of each operand.
+// sumWidths returns the widths in bytes that arrays need in a sum of all blocks of the result. pos
+// holds the widths of positions, and crd the widths of coordinates, by level. like holds the
+// specification of each operand.
 func (c *Code) sumWidths(like map[string]codegen.Tensor) (pos, crd []uint8) {
 	all := newLeaf(c.p, c.forms, like)
 	all.norm = c.p.Problem.Summed()
@@ -314,7 +315,8 @@ func (c *Code) close() {
 func (c *Code) Compiler() string { return c.leaves[0].compiler }
 
 // allInPlace reports whether the leaf of every rank writes over the old value. A built-in leaf that
-// replaces a compiled one does not. Every rank must call it.
+// replaces a compiled leaf writes to other memory, so the ranks may differ. Every rank must call
+// it.
 func (c *Code) allInPlace() (bool, error) {
 	n := c.leaves[0].unit.Result.InPlace
 	if c.p.Problem.Whole || c.p.oldOperand() == "" {
@@ -325,11 +327,15 @@ func (c *Code) allInPlace() (bool, error) {
 	return all[0] > 0, err
 }
 
-// isOnlyWriter reports whether the leaf's result is final: nothing else writes or reads it during
-// the run. It is not final if it goes to a tensor of the caller, if its values are narrowed, if its
-// positions may be narrowed, if its levels are repacked, if it moves to a placement, or if the
-// ranks of a OneStep add their parts. The function does not look at sums and messages of package
-// exec (see Problem.StaysAt).
+// isOnlyWriter reports whether the leaf's result is final, so that nothing else writes or reads it
+// during the run. The result is not final in each of these cases:
+//   - It goes to a tensor of the caller.
+//   - Its values are narrowed, or its positions may be narrowed.
+//   - Its levels are repacked.
+//   - It moves to a placement.
+//   - The ranks of a OneStep add their parts.
+//
+// isOnlyWriter does not look at the sums and messages of package exec (see Problem.StaysAt).
 func (c *Code) isOnlyWriter() bool {
 	u := c.leaves[0].unit.Result
 	if u.Repack || c.pattern != nil || c.p.needsNarrowing() || c.p.OneStep.IsSum() ||
@@ -345,10 +351,11 @@ func (c *Code) resultIsStored() bool {
 	return c.p.Problem.Whole || !c.leaves[0].unit.Result.Repack
 }
 
-// fits reports whether the positions of the leaves' results are wide enough for operands with the
-// specifications like, and converted operands keep their widths. It also returns false if another
-// operand now has more than 2^31-1 entries, or no longer has. The operands' arrays must have the
-// widths that the leaves read.
+// fits reports whether the leaves can run with new operands. like holds the specifications of the
+// operands. The positions of the result must be wide enough. The arrays of converted operands must
+// keep their widths: fits returns false if an operand has more than 2^31-1 entries and had fewer
+// before, or the reverse. The caller must check that the operands' own arrays have the widths that
+// the leaves read.
 func (c *Code) fits(like map[string]codegen.Tensor) bool {
 	more := false // than 32 bits can count
 	for name, t := range like {

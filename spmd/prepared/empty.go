@@ -12,9 +12,9 @@ import (
 // short. Therefore leaves leave out these terms. If a user's schedule would have long loops for an
 // empty term, the leaf gets the default schedule instead.
 
-// fewPoints is the largest product of sizes for which an empty term stays in the leaf. The product
-// is over the sizes of the term's variables that are not 0. A short term stays, so that the leaf is
-// the same as for other sizes.
+// fewPoints limits the length of the loops of an empty term that stays in the leaf. The length is
+// the product of the sizes of the term's variables, without sizes of 0. A short term stays, so that
+// the leaf is the same as for other sizes.
 const fewPoints = 1 << 20
 
 // dropEmptyTerms leaves out the terms of s whose index space is empty and whose loops would be
@@ -69,12 +69,13 @@ func (p *Planned) space(n *notation.Normal, t *notation.Term) (empty bool, point
 	return empty, points
 }
 
-// idleVars lists the variables whose loops the leaf can skip because all of its terms have empty
-// index spaces. It returns nil if some term is not empty, if the leaf has a schedule or adds two
-// blocks, or if the pattern of its result is fixed. A loop must run if its variable indexes an
-// operand or an old value that has coordinates. It must also run if its variable indexes a dense
-// level of the result, and the leaf writes positions below this level or the zeros of a dense
-// result.
+// idleVars lists the variables whose loops the leaf can skip. It returns nil if the index space of
+// some term is not empty, if the leaf has a schedule, if it adds two blocks, or if the pattern of
+// its result is fixed. The loop of a variable must run in each of these cases:
+//   - The variable indexes an operand, or the old value, and no size of this tensor is 0.
+//   - The variable indexes a dense level of the result above a compressed level, because the leaf
+//     writes the positions of the dense level.
+//   - The result is dense and none of its sizes is 0, because the leaf writes its zeros.
 func (s *leaf) idleVars() []string {
 	p, n := s.p, s.normal()
 	if s.stmt != p.Parsed.Stmt || s.schedule != nil || s.unit.Result.FixedPattern {

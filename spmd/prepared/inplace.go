@@ -31,9 +31,9 @@ func (p *Planned) accumulates() (bool, error) {
 	return can[0] == 1, nil
 }
 
-// source returns the index of the operand whose level arrays are shared by the blocks that a
-// group's leaf makes. It returns -1 if the leaf cannot add to a block, or reads this operand in a
-// converted copy.
+// source returns the index of the operand whose level arrays a group's leaf uses for the blocks
+// that it makes. It returns -1 if the leaf cannot add to a block, or if the leaf reads this operand
+// in a converted copy. The result must be sparse.
 func (c *Code) source(group int) int {
 	u := c.leaves[group].unit
 	if !u.Result.Accumulate || u.Args[u.Result.Shares].Convert {

@@ -125,9 +125,9 @@ func (s *leaf) compile() error {
 	return p.Problem.AsWritten(err)
 }
 
-// load builds the leaf from its unit. Without a C compiler, a stored or built-in leaf with its own
-// unit may replace it (see builtin.Substitute). If there are several ranks, every rank must call
-// it.
+// load builds the leaf from its unit. If there is no C compiler, load looks for a stored or
+// built-in leaf instead (see builtin.Substitute). The unit of that leaf then replaces s.unit. If
+// there are several ranks, every rank must call it.
 func (s *leaf) load() error {
 	p := s.p
 	if err := p.Reader.Env.Allow(s.unit); err != nil {

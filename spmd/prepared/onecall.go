@@ -148,10 +148,13 @@ func (x *oneCall) unbind() {
 }
 
 // destination returns where the call writes its result. target is a former result or old value
-// whose memory may be used again, or nil. With a fixed pattern, the call writes into the block of
-// the pattern. The call makes a new tensor if target is nil or the result must be narrowed. On one
-// rank that has everything, it also does so if target shares memory with another operand, or if the
-// level arrays of target differ from the arrays that a new result would have.
+// whose memory may be used again, or nil. If the result has a fixed pattern, the call writes into
+// the block of the pattern. Otherwise the call makes a new tensor in each of these cases:
+//   - target is nil.
+//   - The result must be narrowed.
+//   - One rank has everything, and target shares memory with another operand.
+//   - One rank has everything, and the level arrays of target differ from the arrays that a new
+//     result would have.
 func (x *oneCall) destination(target *input.Held) exec.Destination {
 	switch {
 	case x.code.pattern != nil:

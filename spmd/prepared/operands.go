@@ -196,9 +196,10 @@ func (x *Operands) HaveBlocksOf(operand string, h *input.Held) bool {
 }
 
 // AllEntries returns blocks that together hold all entries of a distributed operand. These are the
-// blocks of the first access that is not cut by a repeated variable. If every access is, as A(i,i)
-// may be, their blocks hold only the diagonal. AllEntries then loads the whole tensor at one rank.
-// The caller closes the blocks. Every rank must call it.
+// blocks of the operand's first access that is not cut by a repeated variable. If an access such as
+// A(i,i) is cut by i, its blocks hold only the diagonal. If every access is cut in this way,
+// AllEntries loads the whole tensor at one rank. The caller closes the blocks. Every rank must call
+// it.
 func (x *Operands) AllEntries(name string) (*store.Blocks, error) {
 	access, part := x.p.cutForAll(name)
 	if access >= 0 {
@@ -215,9 +216,9 @@ func (x *Operands) AllEntries(name string) (*store.Blocks, error) {
 	return x.p.blocksOf(name, part, own), nil
 }
 
-// Whole returns a whole operand at this rank. If nothing is cut (Problem.Whole), it is the block of
-// an access. Otherwise this rank alone loads the operand again, once until it is exchanged. The
-// statement owns the tensor.
+// Whole returns a whole operand at this rank. If nothing is cut (Problem.Whole), the result is the
+// block of an access. Otherwise this rank loads the operand again, without the other ranks. Later
+// calls return the same tensor, until the operand is exchanged. The statement owns the tensor.
 func (x *Operands) Whole(name string) (*tcs.Tensor, error) {
 	if t := x.wholes[name]; t != nil {
 		return t, nil
@@ -239,9 +240,9 @@ func (x *Operands) Whole(name string) (*tcs.Tensor, error) {
 	return own[0], nil
 }
 
-// keep keeps this rank's blocks of an operand, and its replica, in the memory of the unit that runs
-// leaves (a device), unless its placement names the host's memory. It does nothing for an operand
-// whose values the program may change by itself (Reader.MayChange).
+// keep keeps this rank's blocks of an operand, and its replica, in the memory of the device that
+// runs leaves. It does nothing if the operand's placement names the host's memory. It also does
+// nothing if the program may change the operand's values without a statement (Reader.MayChange).
 func (x *Operands) keep(operand int) {
 	if x.p.Reader.MayChange(x.p.Problem.Operands[operand].Tensor) {
 		return

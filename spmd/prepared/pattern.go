@@ -29,9 +29,10 @@ type pattern struct {
 	widths *codegen.Result // widths of made's arrays
 }
 
-// newPattern returns the tensor given by the caller as a pattern, and decides how a leaf writes its
-// values. s is the leaf that the statement has without the pattern, and args holds its arguments.
-// They tell how the statement would store a result of its own. The caller closes the pattern.
+// newPattern returns the pattern of the tensor given by the caller (Options.FixedPattern). It also
+// decides how a leaf writes the values of this tensor. s is the leaf that the statement has without
+// the pattern, and args holds the arguments of s. From s and args, newPattern learns how the
+// statement would store a result of its own. The caller closes the pattern.
 func newPattern(s *leaf, args []*tcs.Tensor) (e *pattern, err error) {
 	p, u := s.p, s.unit.Result
 	e = &pattern{p: p, given: p.Options.FixedPattern}
@@ -104,9 +105,9 @@ func (p *Planned) checkPattern(own []map[plan.Block]*tcs.Tensor) error {
 	return nil
 }
 
-// likeOperand reports whether the level arrays of the tensor e.given equal the level arrays of an
-// operand: the operand that shares its arrays with the leaf's result. It returns false if the
-// result shares no arrays or is repacked. args holds the leaf's arguments.
+// likeOperand reports whether the result of leaf s shares the level arrays of an operand, and the
+// tensor e.given has equal level arrays. It returns false if the result is repacked. args holds the
+// leaf's arguments.
 func (e *pattern) likeOperand(s *leaf, args []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Shares < 0 || u.Repack {

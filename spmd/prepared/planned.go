@@ -80,11 +80,13 @@ func (p *Planned) needsNarrowing() bool {
 	return p.Reader.Types[p.Parsed.Result] != p.Reader.ResultType
 }
 
-// oldOperand returns the name of the operand that is the result's old value, or "" if no leaf may
-// write over this operand. A leaf may write over it only if the caller has asked for it
-// (Options.Over), only one access reads the old value, all terms are one group, and the result is
-// not narrowed and has no fixed pattern. Unless one rank has everything, the result must also be
-// dense, and a single step must make each block, at the rank that owns the old block.
+// oldOperand returns the name of the operand that is the result's old value. It returns "" if no
+// leaf may write over this operand. A leaf may write over it if all of these conditions hold:
+//   - The caller has asked for it (Options.Over).
+//   - The result is not narrowed and has no fixed pattern.
+//   - All terms are one group, and only one access reads the old value.
+//   - One rank has everything, or the result is dense and each block is made by a single step, at
+//     the rank that owns the old block.
 func (p *Planned) oldOperand() string {
 	if !p.Options.Over || p.needsNarrowing() || p.Options.FixedPattern != nil ||
 		len(p.Problem.Blocking.Groups) != 1 {
@@ -168,8 +170,9 @@ func (p *Planned) byName(operands []*tcs.Tensor) map[string]*tcs.Tensor {
 }
 
 // Largest returns the index of the operand with the most entries, or -1 if there is none. entries
-// holds the number of entries of each operand. Of equal numbers, it prefers a sparse operand to a
-// dense one, and then the first. The old value of a += does not count.
+// holds the number of entries of each operand. If several operands have the most entries, Largest
+// returns the first sparse one, or the first one if none is sparse. The old value of a += does not
+// count.
 func Largest[N int64 | float64](p *Planned, entries []N) int {
 	largest := -1
 	dense := func(n int) bool { return p.Reader.Formats[p.Problem.Operands[n].Tensor].AllDense() }

@@ -8,13 +8,13 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Refused returns an error if a run must be refused before its first step: a leaf would fail at
-// some rank whatever its operands store, or a rank's steps together would not end. Plans and runs
-// call it alike, after Units. Every rank gets the same error if all ranks have the same number of
-// threads.
+// Refused returns an error if a run must be refused before its first step. A run is refused if a
+// leaf would fail at some rank with any entries of its operands, or if all steps of a rank together
+// would not end. Plans and runs both call Refused, after Units. Every rank gets the same error if
+// all ranks have the same number of threads.
 //
-// counted holds, by the operand's name, the number of positions of each level. It lacks operands
-// that nobody has counted.
+// counted holds, by the operand's name, the number of positions of each level. If an operand's
+// positions were not counted, counted does not have the operand.
 func (c *Code) Refused(counted map[string][]int64) error {
 	looked, bounded := make([]bool, len(c.leaves)), make([]bool, len(c.leaves))
 	for g, s := range c.leaves {
@@ -68,10 +68,10 @@ func (c *Code) Refused(counted map[string][]int64) error {
 	return cmp.Or(err, s.refuseSteps(n))
 }
 
-// endsAtWidest is a quick test that reports whether all steps are accepted. It computes the loop
-// steps of a call with the widest ranges of the plan. It returns true if this call is accepted, and
-// each rank's calls together are accepted too. It returns false if each call must be examined.
-// bounded[g] says that leaf g has a bound(), so that the answer also depends on where ranges end.
+// endsAtWidest is a quick test. It returns true if no step needs to be refused. For this, it
+// estimates the loop steps of a call with the widest ranges of the plan. If it returns false,
+// Refused must examine the calls. bounded[g] says that leaf g has a bound(). endsAtWidest then
+// returns false, because the answer also depends on where ranges end.
 func (c *Code) endsAtWidest(bounded []bool) bool {
 	widest := map[string][2]int64{}
 	for _, b := range c.p.Problem.Blocking.Vars {

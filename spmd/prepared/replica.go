@@ -11,8 +11,9 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// loadReplica returns the whole of a replicated operand. own holds it too at the rank that owns it.
-// The caller closes both. Every rank must call it.
+// loadReplica loads a replicated operand and returns it as replica. At the rank that owns the
+// operand, own holds the operand too, as block 0. The caller closes the blocks in own and the
+// replica. Every rank must call it.
 func (x *Operands) loadReplica(operand int) (own map[plan.Block]*tcs.Tensor, replica *tcs.Tensor,
 	err error) {
 	o, r, c := x.p.Problem.Operands[operand], x.p.Reader, x.p.Reader.Env.Comm
@@ -65,11 +66,13 @@ func (x *Operands) newReplica(name string, block *tcs.Tensor,
 	return t, nil
 }
 
-// gatherAgain gathers the new values of an operand into its existing replicas. Calls remain bound
-// to the replicas. It does nothing and returns false if some access of the operand cannot be
-// gathered again: its replica was not gathered, or its new tensor cannot be gathered or has a
-// replica. It also does so if leaves run on devices. All ranks return the same. Every rank must
-// call it.
+// gatherAgain gathers the new values of an operand into its existing replicas, so that calls remain
+// bound to the replicas. It does nothing and returns false in each of these cases:
+//   - The replica of some access was not gathered.
+//   - The operand's new tensor cannot be gathered, or has a replica.
+//   - Leaves run on devices.
+//
+// All ranks return the same. Every rank must call it.
 func (x *Operands) gatherAgain(name string) (bool, error) {
 	r, b := x.p.Reader, x.p.Reader.HeldBlocks(name)
 	list := x.p.accesses(name)

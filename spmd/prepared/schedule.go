@@ -9,10 +9,10 @@ import (
 	"distaff/spmd/plan"
 )
 
-// part returns the normal form of the given terms, or nil if a leaf of these terms computes exactly
-// the statement that the user wrote. This is so if the terms are all terms, the old value is not
-// added, and every operand still has the name of its tensor. It is always so if one rank runs the
-// whole statement.
+// part returns the normal form of the given terms. It returns nil if a leaf of these terms computes
+// exactly the statement that the user wrote. This is the case if one rank runs the whole statement.
+// It is also the case if these terms are all terms, the statement is not a +=, and every operand
+// has the name of its tensor.
 func (p *Planned) part(terms []int) *notation.Normal {
 	if p.Problem.Whole || len(terms) == len(p.Problem.Norm.Terms) && !p.Parsed.Norm.Accumulate &&
 		!slices.ContainsFunc(p.Problem.Operands,

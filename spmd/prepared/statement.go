@@ -242,9 +242,9 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 	return k.Operands.exchange(name)
 }
 
-// ValuesChanged tells the statement that the values of an operand changed in the same memory.
-// Operands that were converted for the leaf are then converted again. The caller must call it after
-// any of these changes.
+// ValuesChanged tells the statement that the values of an operand changed in the same memory. If
+// operands were converted for the leaf, the next run converts them again. The caller must call
+// ValuesChanged after each such change.
 func (k *Statement) ValuesChanged() {
 	if k.call.made.any() {
 		k.call.unbind()

@@ -44,10 +44,10 @@ func (s *leaf) byArgument(args []*tcs.Tensor) (tensors []*tcs.Tensor, counts [][
 // each thread of the rank. A run that needs more, by an estimate, is refused.
 const maxSteps = 1 << 53
 
-// maxLoops serves to accept small calls without a closer look (see hasFewPoints). Usually a leaf
-// has fewer than maxLoops loops. Each loop takes at most one step for each point, and so a call of
-// the leaf takes fewer than maxLoops steps for each point. The leaf of a statement with hundreds of
-// terms may have more loops.
+// maxLoops is a number of loops that few leaves reach. It helps to accept small calls without a
+// closer look (see hasFewPoints). Each loop takes at most one step for each point of a call. A leaf
+// with fewer than maxLoops loops therefore takes fewer than maxLoops steps for each point. The leaf
+// of a statement with hundreds of terms may have more loops.
 const maxLoops = 1 << 10
 
 // maxStepsOfCall returns the largest number of loop steps that a call of the leaf may take. This is
@@ -56,10 +56,10 @@ func (s *leaf) maxStepsOfCall() float64 {
 	return maxSteps * float64(max(s.p.Reader.Env.Threads, 1))
 }
 
-// hasFewPoints reports whether a call over the given bounds is accepted without a closer look. This
-// is so if the product of the ranges is at most maxStepsOfCall/maxLoops. If the leaf has at most
-// maxLoops loops, the call then takes at most maxStepsOfCall steps. The points of fused variables
-// can be numbered without overflow.
+// hasFewPoints reports whether a call over the given bounds is accepted without a closer look. The
+// call is accepted if it has at most maxStepsOfCall/maxLoops points (see the function points). If
+// the leaf has at most maxLoops loops, the call then takes at most maxStepsOfCall steps. The points
+// of fused variables can then be numbered without overflow.
 func (s *leaf) hasFewPoints(bounds [][2]int64) bool {
 	return points(bounds) <= s.maxStepsOfCall()/maxLoops
 }
@@ -75,10 +75,10 @@ func (s *leaf) refuseEndless(args []*tcs.Tensor, bounds [][2]int64) error {
 	return cmp.Or(err, s.refuseSteps(n))
 }
 
-// refused returns an estimate of the loop steps of a call over bounds. If the call is sure to fail,
-// whatever the operands store, err is the call's error. counts[n] lists the number of positions of
-// each level of argument n, or is nil if these numbers are unknown. counts is nil if nothing is
-// known.
+// refused returns an estimate of the loop steps of a call over bounds. If the call fails with any
+// entries of the operands, err is the error of the call. counts[n] lists the number of positions of
+// each level of argument n. It is nil if these numbers are unknown. If nothing is known about any
+// argument, counts is nil.
 func (s *leaf) refused(bounds [][2]int64, counts [][]int64) (steps float64, err error) {
 	seen := s.unit.Foresee(bounds, counts, max(s.p.Reader.Env.Threads, 1))
 	if seen.Fail != nil {

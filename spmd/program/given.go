@@ -82,8 +82,9 @@ func (p *Program) sizesFrom(tensor string, mode int) string {
 	return ""
 }
 
-// givesSize returns a phrase for messages that says where the size of a tensor's mode came from. It
-// returns "" if the program has no tensor with the given name. The name is then an index variable.
+// givesSize returns a phrase for messages that says where the size of a tensor's mode came from. If
+// the program has no tensor with the given name, the name is the name of an index variable, and
+// givesSize returns "".
 func (p *Program) givesSize(tensor string, mode int) string {
 	if p.tensors[tensor] == nil {
 		return ""

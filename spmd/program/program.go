@@ -138,8 +138,8 @@ type Storage struct {
 // are generated, when the tensor is first read.
 //
 // A tensor in memory must be the same at every rank. The program only reads its memory. While the
-// name refers to the tensor, the caller must not change its memory. Only the values may be changed,
-// if the caller then calls Set again before any other method.
+// name refers to the tensor, the caller must not change its memory, with one exception. The caller
+// may change the values, and must then call Set again before any other method.
 func (p *Program) Set(name string, in input.Input, how Storage) error {
 	if err := p.usable(); err != nil {
 		return err

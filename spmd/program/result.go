@@ -207,10 +207,14 @@ func (p *Program) memoryOf(name string) place.Memory {
 const LoadedBy = 0
 
 // place moves a tensor to another partition. If the tensor is not loaded yet, place loads it first.
-// The function modeFor gets the number of the tensor's modes. It returns an error if the tensor
-// cannot be moved with this number of modes. Otherwise it returns a mode. If place loads the
-// tensor, the tensor is cut along this mode while it is loaded. The function partitionFor gets the
-// blocks of the loaded tensor and returns the new partition. Every rank must call place.
+// Every rank must call place.
+//
+// place calls modeFor with the number of the tensor's modes. modeFor returns an error if a tensor
+// with this number of modes cannot be moved. Otherwise it returns a mode. If place loads the
+// tensor, the tensor is cut along this mode while it is loaded.
+//
+// place then calls partitionFor with the blocks of the loaded tensor. partitionFor returns the new
+// partition.
 func (p *Program) place(name string, modeFor func(order int) (int, error),
 	partitionFor func(*store.Blocks) (*partition.Partition, error)) error {
 	if err := p.usable(); err != nil {

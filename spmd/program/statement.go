@@ -288,9 +288,9 @@ func (s *Statement) plan(ranks int, blocks *place.BlockSpec) error {
 	return nil
 }
 
-// planHere plans the statement for the ranks of the program. It refuses the statement if it
-// certainly needs more memory than the limit, or needs more than the device has. The refusal is the
-// same at every rank. Every rank must call it.
+// planHere plans the statement for the ranks of the program. It returns an error if the statement
+// certainly needs more memory than the limit, or more memory on the device than the device has.
+// These errors are the same at every rank. Every rank must call it.
 func (s *Statement) planHere() error {
 	ranks := s.p.Ranks()
 	if s.job != nil {
@@ -324,9 +324,9 @@ func (o Options) Prepared(how How) prepared.Options {
 		Network: how.Network, Order: how.IntermediateOrder, Runs: how.Runs}
 }
 
-// allLoaded reports whether the program has loaded every operand of a statement, apart from
-// operands that are not tensors of the program. If all are loaded, every rank knows the same about
-// the operands, and all ranks find the same errors.
+// allLoaded reports whether the program has loaded every operand of a statement that is a tensor of
+// the program. If all are loaded, every rank has the same information about the operands, and all
+// ranks find the same errors.
 func (p *Program) allLoaded(parsed *input.Statement) bool {
 	for name := range parsed.Inputs {
 		if t := p.tensors[name]; t != nil && t.held == nil {
@@ -336,8 +336,8 @@ func (p *Program) allLoaded(parsed *input.Statement) bool {
 	return true
 }
 
-// adopt records the tensors that the statement reads. Blocks that the statement has loaded from an
-// input become the program's value of that tensor. Every rank must call it.
+// adopt records the tensors that the statement reads. If the statement has loaded a tensor from an
+// input, the loaded blocks become the program's value of this tensor. Every rank must call it.
 func (s *Statement) adopt() error {
 	p := s.p
 	s.reads = nil
@@ -377,9 +377,10 @@ func (s *Statement) adopt() error {
 	return nil
 }
 
-// refresh lets the statement read the current values of its tensors. If a tensor has changed too
-// much, refresh returns the reason as the result `again`, and the statement must be prepared again.
-// Otherwise `again` is "". Every rank must call refresh.
+// refresh lets the statement read the current values of its tensors. If the prepared statement
+// cannot read them, for example because a tensor has another format now, refresh returns the reason
+// as the result `again`. The statement must then be prepared again. Otherwise `again` is "". Every
+// rank must call refresh.
 func (s *Statement) refresh() (again string, err error) {
 	p := s.p
 	if again := s.resultChange(); again != "" {

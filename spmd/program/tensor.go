@@ -180,8 +180,9 @@ func (t *programTensor) keep() {
 	}
 }
 
-// lieIn sets the memory that a placement names for the tensor. If the memory changes and the tensor
-// has blocks, lieIn calls forget, and then keep for the new memory.
+// lieIn records the memory that a placement names for the tensor. If the memory changes and the
+// tensor has blocks, the device forgets the blocks (see forget). They are then kept in the new
+// memory (see keep).
 func (t *programTensor) lieIn(m place.Memory) {
 	if t.memory == m {
 		return
@@ -218,10 +219,11 @@ func (t *programTensor) hasValue() bool {
 // from zero. It also returns true if the last write failed. The += statement then returns an error.
 func (t *programTensor) isAddedTo() bool { return t.hasValue() || t.broken != "" }
 
-// sizes returns the sizes to give to a statement that writes the tensor. If sizes are declared,
-// sizes returns them. Otherwise the result has the current size of each mode m for which
-// asTheyWere[m] is set, and -1 (unknown) for the other modes. sizes returns nil if nothing is
-// known, or if the current value has another number of modes than asTheyWere.
+// sizes returns the sizes to give to a statement that writes the tensor. If sizes are declared, it
+// returns the declared sizes. Otherwise it returns the sizes of the tensor's current value. Only
+// the size of a mode m with asTheyWere[m] is returned; the other sizes are -1 (unknown). sizes
+// returns nil if nothing is known, if asTheyWere is nil, or if the number of modes is not
+// len(asTheyWere).
 func (t *programTensor) sizes(asTheyWere []bool) []int64 {
 	var dims []int64
 	switch {

@@ -83,8 +83,9 @@ func (of[T]) dense(a, b *tcs.Tensor, threads int) {
 }
 
 // AddRuns adds runs of consecutive values of src to values of dst. Both tensors must have the same
-// type. AddRuns calls walk, which must call add(i, j, n) once for each run. Each call adds n values
-// of src, from index j on, to the values of dst from index i on.
+// type. AddRuns calls the function walk, which must call add(to, from, n) once for each run. Each
+// call adds n values of src to n values of dst. The first value has index `from` in src and index
+// `to` in dst.
 func AddRuns(dst, src *tcs.Tensor, walk func(add func(to, from, n int64))) {
 	adderOf(dst, src).runs(dst, src, walk)
 }
@@ -102,10 +103,10 @@ func addTo[T number](x, y []T) {
 	}
 }
 
-// Add adds the values of block to sum. The pattern of sum is a union of patterns, and mapping maps
-// the positions of block into this union (see Union). In the dense levels below the last compressed
-// level, block may cover only a part of sum's box. Outside of this part, the values of block count
-// as 0.
+// Add adds the values of block to sum. The pattern of sum is a union of patterns. mapping maps the
+// positions of block to positions of this union (see Union). In the dense levels below the last
+// compressed level, the box of block may be smaller than the box of sum. Outside the box of block,
+// the values of block count as 0.
 func Add(sum, block, mapping *tcs.Tensor,
 	threads int) {
 	adderOf(sum, block).at(sum, block, mapping, threads)
@@ -183,9 +184,10 @@ func addAt[T number, I int32 | int64](x, y []T, targets []I, b values, threads i
 	})
 }
 
-// addRow adds a row of a block to a row of the sum x. position is the number of x's row. If
-// position is negative, x's row has number -1-position and no values yet. addRow then copies the
-// block's row there. b says which values of the two rows correspond.
+// addRow adds a row of a block to a row of the sum x. b says which values of the two rows
+// correspond. position is the number of x's row. If position is negative, the number is
+// -1-position, and x's row has no values yet. addRow then copies the block's row to x's row, and
+// sets other values of x's row to 0.
 func addRow[T number](x, row []T, position int64, b values) {
 	if position < 0 {
 		to := x[(-1-position)*b.sumLen:][:b.sumLen]

@@ -31,8 +31,8 @@ const (
 	maxSorted  = 1 << (63 - orderBits)
 )
 
-// denseRatio is the largest number of coordinates of the range for each entry with which entries
-// are sorted by counting.
+// denseRatio limits the size of the range of coordinates whose entries are sorted by counting: the
+// range has at most denseRatio coordinates for each entry.
 const denseRatio = 4
 
 // merge calls u.visit, in ascending order, for each coordinate of level l that some source has.

@@ -8,7 +8,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// union merges patterns: level by level, below each coordinate.
+// union merges the patterns of several sources. For each coordinate that sources have in a level,
+// it merges the coordinates that these sources have below it in the next level.
 type union struct {
 	shape   *Shape
 	deep    int

@@ -10,8 +10,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Stats is the content of the file that --stats writes. Times are in seconds: of rank 0 for
-// Phases.Store and Phases.Total, and of the slowest rank for the other phases.
+// Stats is the content of the file that --stats writes. Times are in seconds. Phases.Store and
+// Phases.Total are times of rank 0. The other times in Phases are times of the slowest rank.
 type Stats struct {
 	Version   string           `json:"version"`
 	Argv      []string         `json:"argv"`
@@ -59,8 +59,9 @@ func (c *Comm) Add(n comm.Counters) {
 	c.MessagesSent = append(c.MessagesSent, n.MessagesSent)
 }
 
-// Balance holds, for each rank, the number of stored entries that the rank's steps read of the
-// largest operand. Each block that the steps read counts once, even if another rank owns it.
+// Balance shows how the entries of the largest operand are divided among the ranks. Nonzeros holds,
+// for each rank, the number of stored entries in the blocks that the rank's steps read. Each block
+// counts once, even if another rank owns it.
 type Balance struct {
 	Nonzeros []int64 `json:"nonzeros"`
 }

@@ -11,8 +11,9 @@ import (
 )
 
 // Blocks describes the blocks of one tensor: the rank that holds each block, the box of coordinates
-// that it covers, and the blocks of this rank. Everything except Own is the same at every rank;
-// only the description that nearby returns has other Owners at each rank.
+// that the block covers, and the blocks of this rank. Own is different at each rank. Everything
+// else is the same at every rank, except that the result of the method nearby has other Owners at
+// each rank.
 type Blocks struct {
 	Layout tensor.Layout // of the tensor; a block may have another format
 	Owners []int

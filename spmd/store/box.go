@@ -1,7 +1,7 @@
 package store
 
-// frame is the linear order of a dense array: positions number the coordinates of the modes in
-// row-major order, the outermost mode first.
+// frame gives each coordinate tuple of a dense array a number, its position. Positions are in
+// row-major order of the modes, the outermost mode first.
 type frame struct {
 	modes  []int
 	dims   []int64 // by level

@@ -16,9 +16,9 @@ const (
 	bufferMemory = 48 << 20
 )
 
-// bufferBytes returns how many bytes the buffers of each rank may occupy: bufferMemory, but under a
-// memory limit at most half of the memory that is free at the rank with the least free memory.
-// Every rank must call it.
+// bufferBytes returns the number of bytes that the buffers of each rank may occupy. This number is
+// bufferMemory. If there is a memory limit, the number is also at most half of the free memory at
+// the rank with the least free memory. Every rank must call it.
 func bufferBytes(c comm.Comm, limit *tcs.Limit) (int64, error) {
 	return comm.AllreduceValue(c, rankBufferBytes(limit.Max() > 0, limit.Free()), comm.Min)
 }
@@ -40,8 +40,8 @@ func window(total int64, n int) int64 {
 }
 
 // windowBytes returns the size of a window in bytes. total is the size of the result in bytes. The
-// size is goodWindow, or more if the number of windows would otherwise be so large that the ranks
-// exchange too many counts. It is at most maxBytes.
+// size of a window is usually goodWindow. It is larger if windows of this size would be so many
+// that the ranks exchange too many counts (see maxWindowCounts). It is at most maxBytes.
 func windowBytes(maxBytes, total int64, ranks int) int64 {
 	return min(maxBytes, max(goodWindow, 2*total/(maxWindowCounts/int64(ranks)+1)))
 }

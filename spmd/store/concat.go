@@ -27,9 +27,9 @@ type concat struct {
 }
 
 // newConcat prepares the concatenation of the blocks' arrays. It returns nil, at every rank, if the
-// arrays cannot simply be concatenated. This is so if parts refuses the blocks, if the file needs
-// other arrays than a block has, or if one rank holds too many entries. Every rank must call
-// newConcat.
+// arrays cannot simply be concatenated. There are three such cases: the method parts does not
+// accept the blocks, the file needs other arrays than a block has, or one rank holds too many
+// entries. Every rank must call newConcat.
 func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	order, ok := t.parts()
 	if !ok {
@@ -134,9 +134,9 @@ func (x *concat) write(w io.WriterAt) ([]coo.FileRange, error) {
 	return spans, nil
 }
 
-// section writes the elements that block b has in a section. start holds the first position of b in
-// each level. first is set for the first block in storage order. Only for this block, section
-// writes the first element of a pos array.
+// section writes the part of block b that belongs to a section of the file. start holds the
+// position, in the whole tensor, at which b begins in each level. first says that b is the first
+// block in storage order. Only the first block writes the first element of a pos array.
 func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bool) (coo.FileRange,
 	error) {
 	switch sec.Array {

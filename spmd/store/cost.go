@@ -90,10 +90,11 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 	return cost
 }
 
-// copies returns how many bytes each rank needs for copies of its blocks in the order of modes,
-// including the memory for sorting one block (sortedCopy). It returns 0 for blocks that have this
-// order, unless they have padding, or may have entries that are added. sum means that entries with
-// equal coordinates are added.
+// copies returns the number of bytes that each rank needs for copies of its blocks in the order of
+// modes. The number includes memory for sorting one block (sortedCopy). If sum is true, entries
+// with equal coordinates are added. The result is 0 at every rank if blocks need no copies: they
+// are stored in the order of modes, they have no padding, and sum is false or their coordinates do
+// not repeat.
 func (f *Forecast) copies(modes []int, sum bool) []int64 {
 	cost, largest := make([]int64, f.Ranks), make([]int64, f.Ranks)
 	if slices.Equal(f.BlockFormat.Order, modes) && !f.BlockFormat.HasPadding() &&
@@ -153,8 +154,8 @@ func (f *Forecast) SummaryCost() []int64 {
 
 // GatherCost returns an upper bound of the number of bytes that each rank needs, besides its
 // blocks, while Gather sends all entries to rank 0. The bound includes copies of blocks that must
-// be sorted, two buffers for one message each at every other rank, and as many buffers at rank 0 as
-// at all others together.
+// be sorted. It also includes message buffers: two at each rank except rank 0, and two at rank 0
+// for each other rank.
 func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Layout.Format.Order, false) }
 
 // gathering returns the same bound as GatherCost, for the case that the entries are sorted by
@@ -208,9 +209,9 @@ func (f *Forecast) buffers(share, total, free int64) int64 {
 	return min(n, windows*maxWindow, tensor.Plus(tensor.Times(8, share), assembled+1<<20))
 }
 
-// columns returns the size, in bytes, of a rank's buffers for the levels above the rows, if the
-// rows are listed (see rows.columns). entries is the number of entries of all ranks. free is the
-// number of bytes that are left.
+// columns returns the size, in bytes, of a rank's buffers for the arrays of the levels above the
+// rows (see rows.columns). It returns 0 if the rows are not listed. entries is the number of
+// entries of all ranks. free is the number of bytes that remain below the rank's memory limit.
 func (f *Forecast) columns(entries, free int64) int64 {
 	levels := f.Blocks.Layout.Format.Levels
 	listed := int64(len(levels) - 1 - f.Blocks.Layout.Format.LeadingDense())

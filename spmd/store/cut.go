@@ -6,12 +6,13 @@ import (
 	"distaff/spmd/comm"
 )
 
-// samples is the smallest number of samples that are taken for each piece. The position of a cut
-// has an error, because cuts are placed at samples. Each run adds at most the distance between two
-// samples of the run to this error. At least samplesPerRun samples of a piece are taken for each
-// run. If all coordinates differ, the error is then at most 1/samplesPerRun of a piece. If
-// maxSamples reduces the number of samples, the error is larger. Windows use windowSamples instead
-// of samples, because a rank has many windows.
+// samples is the smallest number of samples that are taken for each piece. Windows use
+// windowSamples instead, because a rank has many windows.
+//
+// Cuts are placed at samples, so the position of a cut has an error. Each run adds at most the
+// distance between two samples of the run to this error. At least samplesPerRun samples of a piece
+// are taken for each run. If all coordinates differ, the error is then at most 1/samplesPerRun of a
+// piece. If maxSamples reduces the number of samples, the error is larger.
 const (
 	samples       = 1024
 	windowSamples = 32
@@ -19,12 +20,12 @@ const (
 	maxSamples    = 1 << 19 // largest number of samples of all pieces together
 )
 
-// cutPoints returns cuts that divide all entries, of all runs and ranks, into `parts` parts of
-// about equal size. A cut is a list of coordinates, by level: the lower bound of a part. The first
+// cutPoints returns cuts that divide the entries of all runs and ranks into `parts` parts of about
+// equal size. A cut is a list of coordinates, by level. It is the lower bound of a part. The first
 // part has no cut. Entries with equal coordinates stay together. order is the number of levels.
-// samples is the smallest number of samples for each part, unless maxSamples allows only fewer or
-// there are fewer entries. Without entries there are no cuts. The cuts are the same at every rank.
-// Every rank must call cutPoints.
+// samples is the smallest number of samples for each part. The number may be smaller if maxSamples
+// limits it, or if there are fewer entries. Without entries there are no cuts. The cuts are the
+// same at every rank. Every rank must call cutPoints.
 func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]int64, error) {
 	sum := []int64{0, int64(len(runs))}
 	for _, r := range runs {

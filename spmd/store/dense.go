@@ -107,9 +107,10 @@ func (d *dense) writeRows() ([]coo.FileRange, error) {
 	return spans, nil
 }
 
-// read copies the values of block k that belong at positions [a, b) of the file's array, in the
-// order of this array. For each run of n consecutive positions starting at p, it calls dst(p, n),
-// which returns the memory for the run's values.
+// read copies the values of block k that belong at positions [a, b) of the file's array. It copies
+// them run by run, in the order of this array. The positions of a run are consecutive. For each
+// run, read calls dst(p, n) and copies the values to the memory that dst returns. p is the first
+// position of the run, and n is the number of its values.
 func (d *dense) read(k int, a, b int64, dst func(p, n int64) []byte) {
 	t := d.t.Own[k]
 	levels := len(t.Levels)
@@ -169,8 +170,9 @@ func (w windows) part(rank int) (lo, hi int64) {
 	return at(int64(rank)), at(int64(rank) + 1)
 }
 
-// exchange writes blocks that share rows. Every rank assembles the windows of its part of the array
-// from messages of all ranks, or directly from their blocks if all ranks are in one process.
+// exchange writes the blocks if the values of a block need not be contiguous in the file's array
+// (see intervals). Every rank assembles the windows of its part of the array, from messages of all
+// ranks. If all ranks are in one process, a rank reads the blocks of all ranks directly instead.
 func (d *dense) exchange(s *sharedFile) ([]coo.FileRange, error) {
 	near, err := d.t.nearby(d.c)
 	if err != nil {

@@ -71,11 +71,11 @@ func (s *sharedFile) head(b []byte) error {
 	return err
 }
 
-// span returns the range of positions that this rank's piece has in a file that lists all values.
+// span returns the range of positions that this rank's piece fills in a file that lists all values.
 // The range starts at the first coordinate of the piece and ends at the first coordinate of the
-// next piece. The first range starts at 0, and the last range ends at total, the number of
-// positions. strides holds the stride of each mode in positions. If strides is nil, the range is
-// empty.
+// next piece. The range of the first piece starts at 0. The range of the last piece ends at total,
+// the number of positions in the file. strides holds, for each mode, the number of positions
+// between neighboring coordinates. If strides is nil, the range is empty.
 func (p *pieces) span(strides []int64, total int64) (from, to int64) {
 	if strides == nil {
 		return 0, 0

@@ -41,9 +41,9 @@ func (p *pieces) close(err error) error {
 	return err
 }
 
-// count counts the entries and the nodes of each level of this rank's piece, by a pass over the
-// piece or by bounded. It then combines the numbers with the numbers of all other pieces. Every
-// rank must call it.
+// count counts the entries of this rank's piece, and the piece's nodes in each level. It then
+// combines the numbers of all pieces (see join). count reads the whole piece, unless the function
+// bounded can count for this format. Every rank must call it.
 func (p *pieces) count() (*coo.Joined, error) {
 	levels := len(p.exchange.t.Layout.Format.Levels)
 	if f := p.exchange.t.Layout.Format; f.LeadingDense() == levels-1 &&
@@ -72,9 +72,10 @@ func (p *pieces) count() (*coo.Joined, error) {
 	return p.join(mine)
 }
 
-// bounded does the same as count for a format with dense levels above one compressed level. It
-// reads only the first and the last entries of runs: each entry has a coordinate of its own in the
-// compressed level, so the number of entries is enough. Every rank must call it.
+// bounded does the same as count for a format whose last level is compressed and whose other levels
+// are dense. Each entry then has a coordinate of its own in the compressed level, so the number of
+// entries is enough. Therefore bounded reads only the first and the last entries of runs. Every
+// rank must call it.
 func (p *pieces) bounded() (*coo.Joined, error) {
 	levels := len(p.exchange.t.Layout.Format.Levels)
 	// For each piece: the number of entries in this rank's runs, and the first and the last

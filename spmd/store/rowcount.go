@@ -6,9 +6,9 @@ import (
 	"distaff/spmd/comm"
 )
 
-// count sets x.nodes and x.last. For this, it reads the keys of all listed rows once, and counts
-// the nodes of each window by level. A node is one stored coordinate of a compressed level above
-// the last level. Every rank must call count.
+// count sets x.nodes and x.last (see scan). For this, it reads the keys of all listed rows once,
+// and counts the nodes of each level in each window. A node is one stored coordinate of a
+// compressed level above the last level. Every rank must call count.
 func (x *rows) count() error {
 	levels, windows := x.row+1-x.dense, len(x.ends)
 	// For each window: the number of nodes by level, and its first and last key plus 1.
@@ -83,8 +83,9 @@ func below(keys []int64, end int64) int {
 }
 
 // scan sets x.nodes and x.last. x.nodes holds, for each level and each window, the number of nodes
-// that begin before the window. found holds what nodesOf stored for each window. A node may have
-// keys in several windows. It begins in the first of these windows, and scan counts it only there.
+// that begin before the window. x.last holds, for each window, the last key before the window's
+// end, or -1. found holds what nodesOf stored for each window. A node may have keys in several
+// windows. It begins in the first of these windows, and scan counts it only there.
 func (x *rows) scan(found []int64) {
 	levels := x.row + 1 - x.dense
 	x.nodes = make([][]int64, levels)

@@ -29,7 +29,8 @@ type rowFile struct {
 	spans  []coo.FileRange
 }
 
-// The sections that are written by whole windows, as indices of rowFile.spans.
+// Indices of rowFile.spans. Each span belongs to a section of the file to which the rank writes one
+// whole window after another.
 const (
 	spanPos = iota // starts of the rows
 	spanCrd        // coordinates of the last level
@@ -170,9 +171,9 @@ func (x *rows) underDense() int64 {
 	return x.f.total
 }
 
-// denseBefore returns the number of positions of the innermost dense level that begin before window
-// w. A position begins at the smallest key under it. If there is no dense level, all keys are under
-// one position.
+// denseBefore returns the number of positions of the innermost dense level whose first key is
+// before window w. Each position has underDense keys. If there is no dense level, one position has
+// all keys.
 func (x *rows) denseBefore(w int) int64 {
 	if w == 0 {
 		return 0
@@ -254,8 +255,8 @@ func (a *rowFile) window(w int, messages [][]byte) (err error) {
 	return nil
 }
 
-// halves returns the number of lists in rowFile.half that a rank needs. The rank uses them for
-// temporary results when it merges the parts of a window in pairs. halves returns 0 if rows are not
+// halves returns the number of lists in rowFile.half that a rank needs. Each list holds temporary
+// results while the rank merges the parts of a window in pairs. halves returns 0 if rows are not
 // listed.
 func (x *rows) halves() int {
 	if !x.isListed() {
@@ -348,10 +349,10 @@ func beginsIn[T int32 | int64](dst []T, ends []int32, base int64) []byte {
 	return tcs.Of(dst).Bytes()
 }
 
-// nodes writes the nodes of the levels above the rows for window w, and the starts of segments.
-// keys holds the keys of the window's rows. A node may extend over several windows. It is then
-// written for the first of these windows, together with the start of its segment. nodes returns the
-// coordinates of the rows as bytes, in the width of the file.
+// nodes writes the nodes of window w in the levels above the rows, and the starts of the nodes'
+// segments. keys holds the keys of the window's rows. If a node has rows in several windows, nodes
+// writes the node and the start of its segment for the first of these windows. nodes returns the
+// coordinates of the rows as bytes, in the width that coordinates have in the file.
 func (a *rowFile) nodes(w int, keys []int64) (crd []byte, err error) {
 	if a.x.width(int(a.spans[spanRows].Section)) == 4 {
 		crd = nodesIn(a, w, keys, words[int32](a.rowCrd))

@@ -45,8 +45,8 @@ func mergeRows(dst, x, y rowList, width, size int64) rowList {
 }
 
 // typed is a rowList whose coordinates have type C and whose values have type V. The first `row`
-// rows are used up: they have been merged into another list or, in the list that is filled, they
-// have been written. done is the number of their entries.
+// rows are finished. In a list that is merged, they have been copied to the other list. In the list
+// that is filled, they have been written. done is the number of entries in these rows.
 type typed[C, V any] struct {
 	keys      []int64
 	ends      []int32
@@ -75,9 +75,9 @@ func mergeOf[C, V any](dst, x, y rowList) int {
 	return d.row
 }
 
-// fewRows decides how the function both merges the next rows of two lists. If at least the next
-// fewRows rows of each list have one entry each, both calls singles. Otherwise it calls runs. One
-// call of runs merges at most fewRows rows. After each call, both decides again.
+// fewRows decides how the method `both` merges the next rows of two lists. If the next fewRows rows
+// of each list have one entry each, `both` calls singles. Otherwise `both` calls runs, which merges
+// at most fewRows rows. After each call, `both` decides again.
 const fewRows = 32
 
 // both merges rows until one list ends.
@@ -105,12 +105,12 @@ func (x *typed[C, V]) single() int {
 }
 
 // singles merges rows that have one entry each: the next n rows of x and the next m rows of y. It
-// stops when the n or the m rows are used up.
+// stops when all n rows of x or all m rows of y are used up.
 //
-// Which list has the next key is unpredictable, and so the code has no branch that depends on keys.
-// It always writes the entry of x at the next position of d. If the key of y is smaller, it then
-// overwrites this entry with the entry of y. Otherwise it writes the entry of y at the position
-// after. This second entry is kept only if both lists have the same key; otherwise the next
+// It cannot be predicted which list has the next key. Therefore the code has no branch that depends
+// on keys. Each iteration first writes the entry of x at the next position of d. It then writes the
+// entry of y: at the same position if the key of y is smaller, otherwise at the position after. The
+// entry at the position after is kept only if both lists have the same key. Otherwise the next
 // iteration overwrites it.
 func (d *typed[C, V]) singles(x, y *typed[C, V], n, m int) {
 	i, j, r := 0, 0, 0

@@ -6,10 +6,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// bundle is a rank's part of a window. It holds the number of rows of each of the rank's blocks,
-// then all keys (if rows are listed), all ends, all coordinates and all values, block by block in
-// the order of the blocks' boxes in the last mode. Ends count from the first entry of a block's
-// part.
+// bundle is a rank's part of a window. In memory, it has these parts, in this order: the number of
+// rows of each of the rank's blocks, the keys of the rows (if rows are listed), the ends of the
+// rows, the coordinates, and the values. Each part lists the blocks in the order of their boxes in
+// the last mode. The ends count from the block's first entry in the bundle.
 type bundle struct {
 	rows []int64 // by block of the rank
 	list rowList
@@ -124,11 +124,11 @@ func (x *rows) pack(q bundle, w int) {
 	}
 }
 
-// part returns the rows of this rank's block k that belong to window w. The function computes where
-// each row ends and stores the ends in buf. If rows are listed, buf must already contain their
-// keys. The values are not copied: the result refers to the block's own memory. The coordinates are
-// not copied either if the file has the same width of coordinates as the block. Otherwise the
-// function converts the coordinates and stores them in buf.
+// part returns the rows of this rank's block k that belong to window w. It computes where each row
+// ends and stores the ends in buf. If rows are listed, buf must already contain the keys of the
+// rows. The values are not copied: the result refers to the block's own memory. The coordinates are
+// not copied either if they have the same width in the file and in the block. Otherwise part
+// converts the coordinates and stores them in buf.
 func (x *rows) part(k, w int, buf rowList) (p rowList) {
 	lo, hi := x.cuts[k][w], x.cuts[k][w+1]
 	if lo == hi {

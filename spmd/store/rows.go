@@ -13,12 +13,13 @@ import (
 
 // rows writes a .tcs file whose last level is compressed. A row is the entries of the last level
 // that have the same coordinates in all levels above. A block may hold only some entries of a row.
-// The key of a row is the linear position of its coordinates in the levels above the last, so keys
-// have the order of storage. In the file, the entries of a row are the blocks' entries, one block
-// after another. The blocks are in the order of their boxes in the last mode.
+// The file has the entries of a row block by block, in the order of the blocks' boxes in the last
+// mode. The key of a row is the position of its coordinates in the row-major order of the levels
+// above the last. Rows are therefore stored in the order of their keys.
 //
 // If all levels above the last are dense, every key has a row, which may be empty. Otherwise the
-// rows are listed: only keys with entries are stored, and messages of entries contain their keys.
+// rows are listed: only keys with entries are stored, and messages with entries contain the keys of
+// the rows.
 //
 // The keys are cut into windows with bounded numbers of entries. If rows are not listed, the number
 // of rows in a window is bounded, too. Each rank assembles and writes consecutive windows.

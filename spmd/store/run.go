@@ -23,11 +23,12 @@ type run struct {
 	zeros coo.Zeros
 }
 
-// runs returns the runs of this rank's blocks. A block is its own run if it is stored in the order
-// of modes, is exact (see isExact), and has neither padding nor coordinates that repeat and are
-// added. Other blocks are copied and sorted, in memory, or in a mapped file if the memory limit
-// leaves too little room. sum means that entries with equal coordinates are added; all entries with
-// the same coordinates are in one block.
+// runs returns the runs of this rank's blocks. sum means that entries with equal coordinates are
+// added. All entries with the same coordinates are in one block.
+//
+// A block is its own run if it is stored in the order of modes, is exact (see isExact), has no
+// padding, and has no entries to add. Other blocks are copied and sorted: in memory, or in a mapped
+// file if the memory limit leaves too little room.
 func (t *Blocks) runs(modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) ([]*run, error) {
 	var list []*run
 	for _, k := range t.numbers() {

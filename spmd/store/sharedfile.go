@@ -120,10 +120,10 @@ func (s *sharedFile) resizing(n int64, f func() error) error {
 	return err
 }
 
-// write calls f, which writes this rank's spans of the file. In ordered mode it first waits for
-// this rank's turn. On another machine than rank 0's, the data is on disk when write returns
-// without an error. On rank 0's machine, the data may still be in the system's memory. It is then
-// on disk when rank 0 has flushed the file.
+// write calls f, which writes this rank's spans of the file. In ordered mode, write first waits for
+// this rank's turn. If this rank is on another machine than rank 0, the data is on disk when write
+// returns without an error. If this rank is on the machine of rank 0, the data may still be in the
+// system's memory, until rank 0 has flushed the file.
 func (s *sharedFile) write(f func() error) error {
 	if !s.ordered {
 		if err := f(); err != nil {

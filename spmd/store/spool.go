@@ -8,9 +8,9 @@ import (
 	"distaff/io/tcs"
 )
 
-// spoolMemory is about the largest number of bytes of text that a rank keeps in memory. A rank must
-// keep its text until it knows where the text begins in the file. The rest of a longer text goes to
-// a temporary file.
+// spoolMemory is the approximate limit, in bytes, for text that a rank keeps in memory. The rest of
+// a longer text goes to a temporary file. A rank must keep its text until it knows where the text
+// begins in the file. spoolChunk is the size of the chunks of memory.
 const (
 	spoolMemory = 64 << 20
 	spoolChunk  = 4 << 20

@@ -2,9 +2,10 @@ package store
 
 import "slices"
 
-// union merges sorted lists of distinct keys into one list and returns it. The result is nil
-// without lists, is one of the lists itself, or is in a or b, which must both have room for the
-// keys of all lists. union changes the elements of lists.
+// union merges sorted lists of distinct keys into one sorted list, in which each key occurs once. a
+// and b are memory for the merged lists. Both must have room for the keys of all lists. The result
+// is in a or b. If there is only one list, the result is this list. If there is no list, the result
+// is nil. union changes the elements of lists.
 func union(lists [][]int64, a, b []int64) []int64 {
 	for len(lists) > 1 {
 		at, n := 0, 0

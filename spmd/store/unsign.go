@@ -9,9 +9,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// Unsign replaces -0 by 0 in this rank's values if t.Sums is set, which means that the values are
-// sums. Without Unsign, the sign of a zero could depend on how a sum is divided: terms that are all
-// -0 add up to -0, but to 0 if a 0 is added to them.
+// Unsign replaces -0 by 0 in this rank's values if the values are sums (t.Sums). Without Unsign,
+// the sign of a zero could depend on how a sum is divided: the sum of several -0 is -0, but the sum
+// of several -0 and a 0 is 0.
 func (t *Blocks) Unsign(threads int) {
 	if !t.Sums {
 		return

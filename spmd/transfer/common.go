@@ -67,9 +67,10 @@ func allocateCommon(c comm.Comm, others []int, shape *tcs.Shape, name string, li
 	return t, nil
 }
 
-// announce sends a control message to the other ranks. In one process it then passes t to the other
-// ranks. Otherwise it waits until they have tried to map the memory of t. message tells where this
-// memory is. t is nil if the memory could not be allocated; the message is then all.
+// announce sends a control message to the other ranks. The message tells where the memory of t is.
+// t is nil if this memory could not be allocated. announce then sends only the message. Otherwise,
+// if all ranks are in one process, announce passes t to the other ranks. If the ranks are in
+// several processes, announce waits until the other ranks have tried to map the memory of t.
 func announce(c comm.Comm, t *tcs.Tensor, others []int, message []int64, tag int) error {
 	for _, rank := range others {
 		if err := comm.Send(c.Uncounted(), message, rank, tag); err != nil {
@@ -137,8 +138,8 @@ func openPages(pid, fd, bytes int64) (*tcs.Memory, error) {
 // hugePage is the size and the alignment of a huge page.
 const hugePage = 2 << 20
 
-// mapped returns how many bytes to map for a size in bytes: a multiple of the size of a huge page,
-// unless bytes is less than a huge page.
+// mapped returns the number of bytes to map for memory of the given size. If bytes is at least
+// hugePage, mapped rounds it up to a multiple of hugePage. Otherwise it returns bytes.
 func mapped(bytes int64) int64 {
 	if bytes < hugePage {
 		return bytes

@@ -65,10 +65,10 @@ func Spread(c comm.Comm, t *tcs.Tensor, like Like, list []int, tag int,
 	return came, nil
 }
 
-// RecvMulticast receives a block that list[0] sends by Multicast, and starts to forward it to the
-// ranks below this one in the tree. The caller must wait for the returned Sending, which is not nil
-// unless there is an error, and then close the block, as for Recv. Forwarded messages do not count
-// as sent by this rank.
+// RecvMulticast receives a block that list[0] sends by Multicast. It also starts to forward the
+// block to the ranks below this rank in the tree. Unless there is an error, it returns the block
+// and a Sending. The caller must wait for the Sending and then close the block. The caller must not
+// change the block (see Recv). Forwarded messages do not count as sent by this rank.
 //
 // A rank starts to forward only during this call. Ranks that receive several multicasts must
 // therefore receive them in the same order; otherwise two ranks could wait for each other.

@@ -76,7 +76,7 @@ func arrays(t *tcs.Tensor) []*tcs.Array {
 }
 
 // buf returns the memory of an array of t as a message buffer. If t does not hold a reference to
-// this memory, buf sets Heap in the result: the memory may then be on the Go heap.
+// this memory, the memory may be on the Go heap, and buf sets Heap in the result.
 func buf(t *tcs.Tensor, a *tcs.Array) comm.Buf {
 	b := comm.Mem(a.Ptr, a.Len*int64(a.Width), tensor.Byte)
 	b.Heap = !t.Holds(*a)
@@ -92,8 +92,8 @@ type Sending struct {
 	meta     []int64
 }
 
-// Wait waits until the block is sent. The sender may then close the block. It must not change the
-// block if ranks share memory, because the receiver may still use it.
+// Wait waits until the block is sent. The sender may then close the block. If ranks share memory,
+// the sender must not change the block even then, because the receiver may still use the memory.
 func (s *Sending) Wait() error { return comm.WaitAll(s.requests...) }
 
 // Send starts to send t to the rank `to`.
@@ -160,8 +160,9 @@ func Recv(c comm.Comm, like Like, from, tag int, alloc Alloc) (*tcs.Tensor, erro
 	return t, nil
 }
 
-// Bcast sends t of rank root to every rank of the group. It returns t at root, and a block as from
-// Recv at other ranks. Every rank must call it.
+// Bcast sends tensor t of rank root to every rank of the group. It returns t at rank root. At other
+// ranks, it returns a block, which the caller must close and must not change (see Recv). Every rank
+// must call it.
 func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, alloc Alloc) (*tcs.Tensor, error) {
 	if c.OneProcess() {
 		return shareAll(c, t, root)

@@ -30,8 +30,9 @@ type Files struct {
 	texts map[string]string
 }
 
-// New returns an empty Files. Paths are relative to dir; "" is the working folder. allowed says
-// whether the functions may be compiled and run.
+// New returns an empty Files. Relative paths of files are relative to dir. If dir is "", they are
+// relative to the working folder. allowed says whether the user allows that functions in the files
+// are compiled and run.
 func New(dir string, allowed bool) *Files {
 	return &Files{dir: dir, allowed: allowed, texts: map[string]string{}}
 }

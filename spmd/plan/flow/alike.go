@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// freeLoops returns the distributed loops with several values that occur in no equation. Ranks that
-// differ only in the values of these loops need the same pieces. freeLoops returns nil in three
-// cases: the machine has more points than there are ranks, Tensor.Reads is set, or the walk is not
-// aligned.
+// freeLoops returns the distributed loops that have more than one value and occur in no equation of
+// eqs. Ranks need the same pieces if they differ only in the values of these loops. freeLoops
+// returns nil in three cases: the machine has more points than there are ranks, Tensor.Reads is
+// set, or the walk is not aligned (see Walk.Aligned).
 func (f *Flow) freeLoops(eqs []equation) (free []int) {
 	if f.t.Reads != nil || !f.w.aligned || f.w.Nest.Machine.Points() > int64(f.w.Ranks) {
 		return nil
@@ -77,11 +77,10 @@ func (f *Flow) representatives() []int {
 	return f.first
 }
 
-// multicastsAlike appends the multicasts of piece b to list. It examines one rank of each list that
-// Alike yields, and not every rank. It returns false in three cases: no loop is free,
-// several ranks own the piece, or some ranks needed the piece in the previous instance and may
-// forward it. In the last two cases, ranks of the same list may fetch the piece from different
-// ranks.
+// multicastsAlike appends the multicasts of piece b to list. To save time, it examines only one
+// rank of each list that Alike yields. It returns false if this rank does not tell enough about the
+// others: if no loop is free, if several ranks own the piece, or if ranks that needed the piece in
+// the previous instance may forward it. The caller must then ignore the returned list.
 func (f *Flow) multicastsAlike(b int64, list []Multicast) ([]Multicast, bool) {
 	homes := f.owners(b)
 	if len(f.free) == 0 || len(homes) > 1 {

@@ -90,9 +90,10 @@ func New(w *Walk, t Tensor) *Flow {
 	return f
 }
 
-// compile makes the systems, which find the points that need a given piece. Each system solves
-// equations for the values of some loops. The equations eqs relate the values of the loops
-// to the numbers of the piece's chunks.
+// compile makes the systems of f. Each system finds the points that need a given piece. For this,
+// it solves the equations eqs for the values of some loops. The equations relate the values of the
+// loops to the numbers of the piece's chunks. compile also sets f.fixed, f.times, f.steps, f.single
+// and f.free.
 func (f *Flow) compile(eqs []equation) {
 	var inner []int
 	known := slices.Clone(f.fixed)

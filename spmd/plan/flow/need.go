@@ -63,7 +63,8 @@ func (f *Flow) instances(rank int, yield func(t int64, needs []need) bool) {
 }
 
 // used stores, for each piece that a rank has needed so far, the number of the latest instance that
-// needed the piece. If each instance has one piece, it stores this for the last piece only.
+// needed the piece. If each instance has one piece (Flow.single), used stores only the last piece
+// and the last instance.
 type used struct {
 	f        *Flow
 	all      map[int64]int64
@@ -71,9 +72,9 @@ type used struct {
 }
 
 // neededBy records that instance t needs piece b. It returns the latest instance that was recorded
-// for b before, which may be t itself, or -1 if there was none. If each instance has one piece, u
-// stores only the latest piece, which shows if instance t-1 needed b. neededBy then returns -1 for
-// any other piece.
+// for b before, or -1 if there was none. The result may be t itself. If each instance has one
+// piece, u stores only the last piece, and neededBy returns -1 if b is another piece. This is
+// enough to see whether instance t-1 needed b.
 func (u *used) neededBy(b, t int64) int64 {
 	before := int64(-1)
 	if u.f.single {
@@ -203,8 +204,8 @@ func (f *Flow) instance(rank int, point []int64) int64 {
 	return int64(t)
 }
 
-// prefix returns the number of an iteration of the scope's loops: the iteration where these loops
-// have the values in point. Iterations are numbered in the order of the loops.
+// prefix returns the number of the iteration of the scope's loops in which a point lies. These are
+// the first f.t.Scope loops of the nest. Iterations are numbered in the order in which they run.
 func (f *Flow) prefix(point []int64) int64 {
 	number := int64(0)
 	for k := range f.t.Scope {
@@ -213,9 +214,8 @@ func (f *Flow) prefix(point []int64) int64 {
 	return number
 }
 
-// prefixesOf returns a list with one number for each instance of a rank, in the order of the
-// instances. The number identifies the iteration of the scope's loops in which the instance lies
-// (see prefix). The numbers increase along the list.
+// prefixesOf lists the instances of a rank. It returns one number for each instance: the result of
+// prefix for the points of the instance. The numbers are in ascending order.
 func (f *Flow) prefixesOf(rank int) []int64 {
 	fixed := make([]bool, len(f.w.extents))
 	for k := f.t.Scope; k < len(fixed); k++ {

@@ -14,11 +14,11 @@ type equation struct {
 	n     int64
 }
 
-// equations returns equations that relate the values of the loops at a point to the numbers of the
-// point's chunks. chunks holds indices in n.Chunks. A chunk number is written in mixed-radix
-// digits. Each digit is the sum of the values of some loops, modulo the digit's radix. Each digit
-// gives one equation. The equations are in the order of chunks, then of their digits. They have no
-// right sides (see digits).
+// equations returns the equations that the values of the loops satisfy at a point with given chunk
+// numbers. chunks holds indices in n.Chunks. A chunk number consists of mixed-radix digits, and
+// each digit gives one equation: the sum of the values of some loops, modulo the digit's radix, is
+// the digit. The equations are in the order of chunks, and for one chunk in the order of its
+// digits. They do not contain the values of the digits (see the function digits).
 func equations(n *place.Nest, chunks []int) []equation {
 	var eqs []equation
 	for _, c := range chunks {

@@ -31,9 +31,9 @@ func NewWalk(n *place.Nest, ranks int) *Walk {
 	return w
 }
 
-// Aligned reports whether every rank runs at most one value of each distributed loop. If so, the
-// instances of a scope are the same at all ranks: instance t has the same values of the loops that
-// are not distributed.
+// Aligned reports whether every rank runs at most one value of each distributed loop. If so,
+// instance t of a scope is the same iteration at all ranks: the loops that are not distributed have
+// the same values.
 func (w *Walk) Aligned() bool { return w.aligned }
 
 func (w *Walk) align() bool {
@@ -167,9 +167,9 @@ func count(n int) []int {
 	return list
 }
 
-// places returns the points of the machine that belong to a rank and run something, sorted. Each
-// point lists the coordinates of the dimensions over which loops are distributed, in the order of
-// the loops.
+// places returns the points of the machine that belong to a rank, without the points at which
+// nothing runs. For each point, it returns the coordinates in the dimensions over which loops are
+// distributed, in the order of the loops. The points are sorted.
 func (w *Walk) places(rank int) [][]int64 {
 	var list [][]int64
 	at := make([]int64, len(w.dims))
@@ -187,8 +187,9 @@ func (w *Walk) places(rank int) [][]int64 {
 	return list
 }
 
-// active returns the coordinates of a point of the machine in the order of the distributed loops.
-// It returns false if the point runs nothing.
+// active returns the coordinates of a point of the machine in the dimensions over which loops are
+// distributed, in the order of the loops. at holds the coordinates in all dimensions. active
+// returns false if nothing runs at the point.
 func (w *Walk) active(at []int64) ([]int64, bool) {
 	sum := int64(0)
 	for _, c := range at {
@@ -228,8 +229,8 @@ type visit struct {
 
 // loop iterates over the values of loop k that the rank runs, and over the loops inside loop k. It
 // calls v.yield at each point. d is the number of distributed loops outside loop k. places lists
-// the rank's points of the machine whose first d coordinates agree with the values of these loops.
-// loop returns false if yield did.
+// the rank's points of the machine that run the current values of these d loops. If v.yield returns
+// false, loop stops and returns false.
 func (v *visit) loop(k int, places [][]int64, d int) bool {
 	if k == len(v.point) {
 		return v.yield(v.point)

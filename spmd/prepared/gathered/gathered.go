@@ -18,8 +18,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// wholeShare is a fraction in quarters. If a rank reads at least this fraction of an operand's
-// rows, it gathers all rows.
+// wholeShare is a number of quarters. If a rank reads at least wholeShare/4 of an operand's rows,
+// it gathers all rows.
 const wholeShare = 3
 
 // Query asks about the gathered operands of a statement.
@@ -37,10 +37,13 @@ type Held struct {
 }
 
 // Rows returns the rows of a gathered operand that this rank's steps read. A row is a coordinate of
-// the operand's outermost stored mode. The rows are known if, in each term that reads the gathered
-// operand, another operand determines them (see coordLevel), and this rank owns all blocks of these
-// operands that its steps read. The coordinates in these blocks are then the rows. If the rows are
-// not known, or if they are most of all rows (see wholeShare), the function returns all rows.
+// the operand's outermost stored mode.
+//
+// The rows are known if two conditions hold. First, in each term that reads the gathered operand,
+// another operand determines the rows (see driver). Second, this rank owns all blocks of these
+// other operands that its steps read. The rows are then the coordinates in these blocks. If the
+// rows are not known, or if they are a large part of all rows (see wholeShare), Rows returns all
+// rows.
 func (q *Query) Rows(h *Held, operand int) exec.Rows {
 	o := &q.Problem.Operands[operand]
 	mode := q.Formats[o.Tensor].Order[0]
@@ -83,9 +86,9 @@ func (q *Query) Rows(h *Held, operand int) exec.Rows {
 }
 
 // rowsOfSteps returns, for each step, a range that contains all rows of a gathered operand that the
-// step reads. drivers are levels of other operands whose coordinates are the numbers of the rows.
-// The function block returns the block of such an operand that a step reads. The result is nil if
-// there is at most one step.
+// step reads. It returns nil if there is at most one step. drivers holds levels of other operands.
+// The coordinates in these levels are the numbers of the rows. The function block returns the block
+// of such an operand that a step needs.
 func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []coordLevel,
 	block func(plan.Need) *tcs.Tensor) (list [][2]int64) {
 	several := 0
@@ -136,10 +139,10 @@ func (q *Query) accessRange(h *Held, v string, full [2]int64) [2]int64 {
 	return [2]int64{min(r[0], r[1]), r[1]}
 }
 
-// boundingLevels returns levels of operands that bound v: every loop over v in a leaf visits only
-// coordinates of these levels. It returns nil if a loop may visit others. Examples are the loop of
-// a term that no level bounds, the loop of a workspace or counter, or a loop over a dense level of
-// an operand's copy.
+// boundingLevels returns levels that bound variable v: every loop over v in a leaf visits only
+// coordinates of these levels. It returns nil if a leaf may have a loop over v that visits other
+// coordinates. Examples are a loop of a term in which no level bounds v, a loop over a workspace, a
+// loop that counts, and a loop over a dense level of an operand's copy.
 func (q *Query) boundingLevels(v string) (list []coordLevel) {
 	if q.mayVisitUnstored() || q.hasWorkspaceOver(v) {
 		return nil
@@ -196,9 +199,9 @@ func (q *Query) hasWorkspaceOver(v string) bool {
 }
 
 // mayVisitUnstored reports whether the user's schedule may have loops that visit coordinates which
-// no operand stores. These are loops over workspaces, and loops over tiles or fused pairs that do
-// not run in the order of coordinates: such loops count through the coordinates and look operands
-// up.
+// no operand stores. A loop over a workspace may visit such coordinates. A loop over tiles or over
+// fused pairs may also visit them, if the loop does not run in the order of coordinates. Such a
+// loop counts through the coordinates and looks operands up.
 func (q *Query) mayVisitUnstored() bool {
 	list, _ := q.Problem.LeafSchedule()
 	commands, _ := schedule.Parse(list) // compiling a leaf reports the error
@@ -210,11 +213,11 @@ func (q *Query) mayVisitUnstored() bool {
 		has("fuse") && has("reorder")
 }
 
-// Drivers returns the indices of the operands that determine which rows of a gathered operand are
-// needed. The coordinates of the operands in drivers are the numbers of the rows that are read. The
-// coordinates of the operands in bounding bound the rows that must be in memory. drivers is nil if
-// all rows are needed, and bounding is nil if all rows must be in memory. Drivers must be called
-// after Units.
+// Drivers returns two lists of operands, by their indices. The operands in the list `drivers`
+// determine which rows of a gathered operand are read: their coordinates are the numbers of these
+// rows. The operands in the list `bounding` determine which rows must be in memory: their
+// coordinates bound these rows. If all rows are needed, drivers is nil. If all rows must be in
+// memory, bounding is nil. Drivers must be called after Units.
 func (q *Query) Drivers(operand int) (drivers, bounding []int) {
 	o := &q.Problem.Operands[operand]
 	mode := q.Formats[o.Tensor].Order[0]
@@ -250,9 +253,9 @@ func readsOperand(t *notation.Term, name string) bool {
 // it may also be a dense level above a level that stores coordinates.
 type coordLevel struct{ operand, level int }
 
-// driver returns a level of a factor of term t that determines variable v. The term is zero at
-// every value of v that the level does not store. If no level does so, the operand of the
-// result is -1.
+// driver returns a level that determines variable v in term t. The level belongs to a factor of t.
+// The term is zero at every value of v that the level does not store. If there is no such level,
+// the operand of the result is -1.
 func (q *Query) driver(t *notation.Term, v string) coordLevel {
 	for _, f := range t.Factors {
 		if a, ok := f.(*notation.Access); ok {
