@@ -75,7 +75,7 @@ func (d *dense) sameOrder() bool {
 	return true
 }
 
-// writeRows writes this rank's blocks, each of which fills an interval of the array.
+// writeRows writes this rank's blocks. Each block fills an interval of the array.
 func (d *dense) writeRows() ([]coo.FileRange, error) {
 	var spans []coo.FileRange
 	var window []byte

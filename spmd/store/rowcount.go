@@ -53,7 +53,7 @@ func (x *rows) count() error {
 }
 
 // nodesOf counts the nodes of a window's keys by level, and stores the window's first and last key,
-// each plus 1. It stores nothing if there are no keys.
+// each plus 1. Without keys, it stores nothing.
 func (x *rows) nodesOf(found []int64, keys []int64) {
 	if len(keys) == 0 {
 		return

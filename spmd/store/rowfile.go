@@ -163,7 +163,7 @@ func (x *rows) columns(w, end int) (sizes []int64) {
 }
 
 // underDense returns the number of keys under one position of the innermost dense level, or the
-// number of all keys if there is no dense level.
+// number of all keys if no level is dense.
 func (x *rows) underDense() int64 {
 	if x.dense > 0 {
 		return x.f.stride[x.dense-1]

@@ -31,7 +31,7 @@ type Files struct {
 }
 
 // New returns an empty Files. Relative paths of files are relative to dir. If dir is "", they are
-// relative to the working folder. allowed says whether the user allows that functions in the files
+// relative to the working folder. allowed is true if the user allows that functions in the files
 // are compiled and run.
 func New(dir string, allowed bool) *Files {
 	return &Files{dir: dir, allowed: allowed, texts: map[string]string{}}

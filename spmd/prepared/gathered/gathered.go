@@ -254,7 +254,7 @@ func readsOperand(t *notation.Term, name string) bool {
 type coordLevel struct{ operand, level int }
 
 // driver returns a level that determines variable v in term t. The level belongs to a factor of t.
-// The term is zero at every value of v that the level does not store. If there is no such level,
+// The term is zero at every value of v that the level does not store. Without such a level,
 // the operand of the result is -1.
 func (q *Query) driver(t *notation.Term, v string) coordLevel {
 	for _, f := range t.Factors {
