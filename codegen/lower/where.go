@@ -145,7 +145,8 @@ func (l *lowerer) whereShared(s *cin.Where, t *cin.Access, e *scope.Env) (some i
 	case tables.Most != nil:
 		n := l.b.Declare(t.Name+"_n", ir.Int(0))
 		l.stmt(s.Producer, e.Filling(t.Name, adding{n}), false)
-		l.b.Set(tables.Most, ir.Greatest(tables.Most, n))
+		places := l.maker(e).Box(t.Vars).Places() // a table has no more entries
+		l.b.Set(tables.Most, ir.Greatest(tables.Most, ir.Least(n, places)))
 		return ir.Truth(true), true
 	}
 	row := result.CopiedRow(l.assembly, s.Consumer, t, e)

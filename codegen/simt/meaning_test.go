@@ -218,6 +218,30 @@ for b in 0 : 1 blocks {
 	}
 }
 
+// TestSortLong sorts an array of several tiles in global memory.
+func TestSortLong(t *testing.T) {
+	text := leafOf(`for b in 0 : 1 blocks {
+ sort z[7 : n]
+ for k in 0 : 96 lanes(96) {
+  sums[k % 9] = 1
+ }
+}`)
+	text = strings.Replace(text, "sums[k % 9] = 1", "atomic sums[k % 9] += 1", 1)
+	for seed := range uint64(2) {
+		same(t, text, func() []interp.Arg {
+			r := rand.New(rand.NewPCG(seed, 3))
+			z := make([]int64, 10000+3000*seed)
+			for k := range z {
+				z[k] = r.Int64N(5000)
+			}
+			args := randomArgs(seed)
+			args[0].Vals.Data = z
+			args[2].Levels[0].Size = int64(len(z)) - 3
+			return args
+		}, nil, 1)
+	}
+}
+
 // TestThreadFails checks that a thread that fails ends the leaf after its block ended.
 func TestThreadFails(t *testing.T) {
 	text := leafOf(`for b in 0 : 3 blocks {

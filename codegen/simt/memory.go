@@ -179,6 +179,10 @@ func (l *launcher) outside(x ir.Expr) ir.Expr {
 	return nil
 }
 
+// mostThreads is the largest number of threads of a launch with hoisted arrays. A GPU runs fewer at
+// a time, so more blocks would need memory and not be faster.
+const mostThreads = 1 << 19
+
 // maxHoisted is the largest size in bytes of the hoisted arrays of a launch. A launch that would
 // need more gets a smaller grid, and its blocks run several iterations each. The arrays of a grid
 // of one block may be larger.
@@ -198,6 +202,7 @@ func (l *launcher) grid(blocks ir.Expr, out *ir.Block) (grid ir.Expr, free []ir.
 		perBlock = ir.Plus(perBlock, ir.Times(t.length, ir.Int(t.units*t.a.Elem.Size())))
 	}
 	most := ir.Greatest(ir.Over(ir.Int(maxHoisted), ir.Greatest(perBlock, ir.Int(1))), ir.Int(1))
+	most = ir.Least(most, ir.Int(mostThreads/l.threads))
 	v := l.h.names.newVar("grid", tensor.Int64)
 	out.Append(&ir.Declare{V: v, Init: ir.Least(blocks, most)})
 	for _, t := range l.hoisted {

@@ -65,6 +65,8 @@ var statements = []scheduled{
 		map[string]int64{"i": 90, "j": 60, "k": 150}, 0.03, "", tensor.Float64},
 	{"SpGEMM, tables of all sizes", spgemm, map[string]string{"A": "ds", "B": "ds", "C": "ds"},
 		map[string]int64{"i": 40, "j": 150, "k": 400}, 0.15, "", tensor.Float64},
+	{"SpGEMM, rows of thousands", spgemm, map[string]string{"A": "ds", "B": "ds", "C": "ds"},
+		map[string]int64{"i": 12, "j": 40, "k": 9000}, 0.15, "", tensor.Float64},
 	{"SpGEMM, compressed rows", spgemm, map[string]string{"A": "ss", "B": "ss", "C": "ss"},
 		map[string]int64{"i": 90, "j": 60, "k": 50}, 0.1, "", tensor.Int64},
 	{"SpGEMM, a row a thread", spgemm, map[string]string{"A": "ds", "B": "ds", "C": "ds"},

@@ -6,6 +6,7 @@ import (
 	"distaff/codegen/lower/rewrite"
 	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/space"
+	"distaff/codegen/lower/units"
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
@@ -23,21 +24,31 @@ import (
 // If one thread computes a row, all tables are large.
 type rowClasses struct {
 	a     *twoPassResult
-	most  *ir.Array // by row: the most values that a table gets
-	top   *ir.Var   // the largest power of two that has rows, as an exponent
-	lo    ir.Expr   // the current class has rows with more values than lo, and at most hi
+	n     ir.Expr                   // the number of rows
+	most  *ir.Array                 // by row: the most values that a table gets
+	size  func(row ir.Expr) ir.Expr // the size of a row's tables in the current pass
+	top   *ir.Var                   // the largest power of two that has rows, as an exponent
+	lo    ir.Expr                   // the current class has rows with more values than lo, and at most hi
 	hi    ir.Expr
 	owner cin.Unit // the unit that computes a row
+	// exact is true if a row of the result has the entries of one table. The first pass then finds
+	// how many the second pass stores.
+	exact bool
 }
 
-// The most values of small tables and of tables of the middle class. The number of slots of a table
-// is twice the number of its values.
-const (
-	smallTable  = 128
-	middleTable = 1024
-	smallLog    = 7 // 1<<smallLog is smallTable
-	middleLog   = 10
+// tableLogs has the most values of small tables and of tables of the middle class, as exponents of
+// powers of two. The number of slots of a table is twice the number of its values.
+type tableLogs struct{ small, middle int64 }
+
+// Tables in the first pass have keys without sums, so larger tables fit into shared memory. With 8
+// warps, the tables of a block need at most 32 kB.
+var (
+	countedTables = tableLogs{8, 12}
+	filledTables  = tableLogs{7, 10}
 )
+
+// largeWarps is the number of warps of a block that fills a large table.
+const largeWarps = 16
 
 // HasTables reports whether s fills a hash table.
 func HasTables(l *scope.Leaf, s cin.Stmt) bool {
@@ -56,22 +67,14 @@ func HasTables(l *scope.Leaf, s cin.Stmt) bool {
 // The rows are the n coordinates of level 0 from lo on.
 func (a *twoPassResult) newClasses(lo, n ir.Expr, run func()) *rowClasses {
 	l := a.out.Leaf
-	c := &rowClasses{a: a, owner: ownerOf(l, l.Spec.Stmt, cin.Serial)}
+	c := &rowClasses{a: a, n: n, owner: ownerOf(l, l.Spec.Stmt, cin.Serial),
+		exact: len(l.ResultVars) == 2 && copiesTable(l)}
 	c.most = l.B.Alloc("row_most", tensor.Int64, n, true)
-	sizes := l.B.Alloc("row_sizes", tensor.Int64, ir.Int(64), true)
 	var most *ir.Var
 	a.rows = &rowChunks{lo, func(_, _ ir.Expr) {
 		most = l.B.Declare("most", ir.Int(0))
 		l.Tables = &space.Tables{Most: most}
-	}, func(row, _ ir.Expr) {
-		l.B.Store(c.most, row, most)
-		size, log := l.B.Declare("size", ir.Int(1)), l.B.Declare("size_log", ir.Int(0))
-		l.B.While(ir.Less(size, most), func() {
-			l.B.Set(size, ir.Times(size, ir.Int(2)))
-			l.B.Incr(log, ir.Int(1))
-		})
-		l.B.Emit(&ir.Store{A: sizes, Index: log, X: ir.Int(1), Accumulate: true, Atomic: true})
-	}}
+	}, func(row, _ ir.Expr) { l.B.Store(c.most, row, most) }}
 	vals := l.B.Array("vals", a.out.Op.Argument.Type)
 	a.levels, a.out.Values = make([]growingLevel, a.out.Op.Order()), vals
 	l.Tables = &space.Tables{Most: l.B.Var("most")}
@@ -80,12 +83,67 @@ func (a *twoPassResult) newClasses(lo, n ir.Expr, run func()) *rowClasses {
 	rewrite.Tally(b, c.owner != cin.GPUThread)
 	l.B.Append(b)
 	a.rows, l.Tables = nil, nil
+	c.findTop(c.values)
+	return c
+}
+
+// values returns the most values that a table of a row gets.
+func (c *rowClasses) values(row ir.Expr) ir.Expr { return ir.At(c.most, row) }
+
+// stored returns the number of entries that the second pass stores in a row.
+func (c *rowClasses) stored(row ir.Expr) ir.Expr {
+	p := &c.a.passes.levels[len(c.a.passes.levels)-1]
+	return ir.Minus(p.at(ir.Plus(row, ir.Int(1))), p.at(row))
+}
+
+// copiesTable reports whether the statement consists of one table, and loops that copy it to the
+// result.
+func copiesTable(l *scope.Leaf) bool {
+	tables, others := 0, 0
+	cin.Walk(l.Spec.Stmt, func(s cin.Stmt) {
+		switch s := s.(type) {
+		case *cin.Where:
+			if HasTables(l, s) && cin.Copies(s.Consumer, cin.Target(s.Producer)) {
+				tables++
+			}
+		case *cin.Assign:
+			if l.Assigns(s) {
+				others++
+			}
+		}
+	})
+	return tables == 1 && others == 1
+}
+
+// rowsEach is the number of rows that a thread looks at to find the largest table.
+const rowsEach = 64
+
+// findTop emits code that sets c.top. size returns the size of a row's tables.
+func (c *rowClasses) findTop(size func(row ir.Expr) ir.Expr) {
+	l := c.a.out.Leaf
+	c.size = size
+	sizes := l.B.Alloc("row_sizes", tensor.Int64, ir.Int(64), true)
+	threads := l.B.Named("row_shares", ir.Over(ir.Plus(c.n, ir.Int(rowsEach-1)), ir.Int(rowsEach)))
+	units.Spread(l, "row_share", ir.Int(0), threads, func(first ir.Expr) {
+		most := l.B.Declare("most", ir.Int(0))
+		l.B.Loop("row_turn", ir.Int(0), ir.Int(rowsEach), func(k *ir.Var) {
+			row := l.B.Named("row", ir.Plus(first, ir.Times(k, threads)))
+			l.B.When(ir.Less(row, c.n),
+				func() { l.B.Set(most, ir.Greatest(most, size(row))) })
+		})
+		power, log := l.B.Declare("power", ir.Int(1)), l.B.Declare("power_log", ir.Int(0))
+		l.B.While(ir.Less(power, most), func() {
+			l.B.Set(power, ir.Times(power, ir.Int(2)))
+			l.B.Incr(log, ir.Int(1))
+		})
+		had := l.B.Declare("had", ir.Int(0))
+		l.B.Emit(&ir.Fetch{V: had, A: sizes, Index: log, X: ir.Int(1), Claim: true})
+	})
 	c.top = l.B.Declare("top", ir.Int(0))
 	l.B.Loop("size_log", ir.Int(0), ir.Int(64), func(k *ir.Var) {
 		l.B.When(ir.Less(ir.Int(0), ir.At(sizes, k)), func() { l.B.Set(c.top, k) })
 	})
 	l.B.Free(sizes)
-	return c
 }
 
 // ownerOf returns the unit of the innermost loop around the statements that fill hash tables in s.
@@ -109,25 +167,27 @@ func ownerOf(l *scope.Leaf, s cin.Stmt, unit cin.Unit) cin.Unit {
 
 // each calls run for each class.
 func (c *rowClasses) each(run func()) {
-	l := c.a.out.Leaf
-	class := func(lo, hi, most ir.Expr, blocks bool) {
+	l, logs := c.a.out.Leaf, filledTables
+	switch {
+	case c.a.counting:
+		logs = countedTables
+	case c.exact:
+		c.findTop(c.stored)
+	}
+	class := func(lo, hi, most ir.Expr, warps int64) {
 		c.lo, c.hi = lo, hi
 		l.Tables = &space.Tables{Slots: ir.Times(most, ir.Int(2)), Room: most}
 		b := l.B.Within(run)
-		if blocks {
-			rewrite.RowsOfBlocks(b)
-		}
+		rewrite.RowsOfBlocks(b, warps)
 		l.B.Append(b)
 		l.Tables = nil
 	}
-	first := int64(middleLog) + 1
+	small, middle, first := ir.Int(1<<logs.small), ir.Int(1<<logs.middle), logs.middle+1
 	if c.owner == cin.GPUThread {
 		first = 0
 	} else {
-		class(ir.Int(-1), ir.Int(smallTable), ir.Int(smallTable), false)
-		l.B.When(ir.Less(ir.Int(smallLog), c.top), func() {
-			class(ir.Int(smallTable), ir.Int(middleTable), ir.Int(middleTable), true)
-		})
+		class(ir.Int(-1), small, small, 0)
+		l.B.When(ir.Less(ir.Int(logs.small), c.top), func() { class(small, middle, middle, 8) })
 	}
 	most := l.B.Declare("table", ir.Int(1<<first))
 	l.B.Loop("table_log", ir.Int(first), ir.Plus(c.top, ir.Int(1)), func(k *ir.Var) {
@@ -135,14 +195,14 @@ func (c *rowClasses) each(run func()) {
 		if first == 0 {
 			lo = ir.Choose(ir.Equal(k, ir.Int(0)), ir.Int(-1), lo)
 		}
-		class(l.B.Named("table_least", lo), most, most, true)
+		class(l.B.Named("table_least", lo), most, most, largeWarps)
 		l.B.Set(most, ir.Times(most, ir.Int(2)))
 	})
 }
 
 // has returns the condition that the row with the given number is in the current class.
 func (c *rowClasses) has(row ir.Expr) ir.Expr {
-	n := c.a.out.Leaf.B.Named("most", ir.At(c.most, row))
+	n := c.a.out.Leaf.B.Named("most", c.size(row))
 	return ir.Both(ir.Less(c.lo, n), ir.AtMost(n, c.hi))
 }
 

@@ -23,7 +23,8 @@ type twoPassResult struct {
 	growing
 	// rows, on a GPU, has the chunks of the current pass.
 	rows *rowChunks
-	// counting is true while the first pass is lowered.
+	// passes is nil before the passes, and counting is true while the first pass is lowered.
+	passes   *passes
 	counting bool
 	classes  *rowClasses // nil if the statement has no hash tables that threads of a GPU fill
 }
@@ -94,8 +95,10 @@ func (a *twoPassResult) Chunks(n ir.Expr,
 		rewrite.Strip(b, t.drop)
 		l.B.Append(b)
 	}
+	a.passes, a.counting = t, true
 	pass(t.count, t.counted)
 	t.scan()
+	a.counting = false
 	pass(t.fill, t.closeParents)
 	t.publish()
 }
@@ -154,7 +157,6 @@ func (t *passes) discarded(name string, typ tensor.Type) *ir.Array {
 // count opens a chunk that only counts.
 func (t *passes) count(_, _ ir.Expr) {
 	a, l := t.a, t.a.out.Leaf
-	a.counting = true
 	a.levels, a.out.Values = make([]growingLevel, a.out.Op.Order()), t.discarded("vals",
 		a.out.Op.Argument.Type)
 	for _, p := range t.levels {
@@ -232,7 +234,6 @@ func (t *passes) parents(k int, c ir.Expr) ir.Expr {
 // fill opens the places of a chunk.
 func (t *passes) fill(c, lo ir.Expr) {
 	a, l := t.a, t.a.out.Leaf
-	a.counting = false
 	a.levels, a.out.Values = make([]growingLevel, a.out.Op.Order()), t.vals
 	for k := range t.levels {
 		p := &t.levels[k]

@@ -2,10 +2,14 @@ package rewrite
 
 import "distaff/codegen/ir"
 
-// RowsOfBlocks changes the loops over warps in b, in place, so that a block runs their iterations
-// one after another, each with all threads of the block. If the iterations of a loop inside only
-// add atomically, in loops on threads, the warps of the block share these iterations.
-func RowsOfBlocks(b *ir.Block) {
+// RowsOfBlocks changes the loops over warps in b, in place, so that a block of the given number of
+// warps runs their iterations one after another, each with all threads of the block. If the
+// iterations of a loop inside only add atomically, in loops on threads, the warps of the block share
+// these iterations. If warps is 0, b stays as it is.
+func RowsOfBlocks(b *ir.Block, warps int64) {
+	if warps == 0 {
+		return
+	}
 	var loops []*ir.For
 	ir.Walk(b, func(s ir.Stmt) {
 		if f, ok := s.(*ir.For); ok && f.Kind == ir.Warps {
@@ -13,7 +17,6 @@ func RowsOfBlocks(b *ir.Block) {
 		}
 	})
 	for _, rows := range loops {
-		width := rows.Width
 		rows.Kind, rows.Width = ir.Serial, 0
 		var within func(b *ir.Block)
 		within = func(b *ir.Block) {
@@ -21,9 +24,9 @@ func RowsOfBlocks(b *ir.Block) {
 				f, isFor := s.(*ir.For)
 				switch {
 				case isFor && f.Kind == ir.Lanes:
-					f.Width = width * ir.WarpSize
+					f.Width = warps * ir.WarpSize
 				case isFor && f.Kind == ir.Serial && onlyAdds(f):
-					f.Kind, f.Width = ir.Warps, width
+					f.Kind, f.Width = ir.Warps, warps
 				default:
 					for _, t := range ir.Inside(s) {
 						within(t.(*ir.Block))
