@@ -2,7 +2,10 @@ package codegen
 
 import (
 	"slices"
+	"strings"
 
+	"distaff/codegen/analysis"
+	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/contract"
 	"distaff/codegen/gpu"
@@ -27,9 +30,12 @@ func chooseGPU(r Request) (*gpuDefault, error) {
 	if _, _, err := (&contract.Problem{Network: r.Ask.Network, GPU: true}).Method(); err != nil {
 		return nil, err
 	}
+	products, err := gpuProducts(r)
+	if err != nil {
+		return nil, err
+	}
 	g := &gpuDefault{}
-	var err error
-	g.form, err = gpu.Choose(r.resultName(),
+	g.form, err = gpu.Choose(r.resultName(), products,
 		func(commands []string) (*gpu.Shape, error) { return gpuShape(r, commands) },
 		func(f gpu.Form) error {
 			q := r
@@ -60,20 +66,74 @@ func (g *gpuDefault) lines() []schedule.Line {
 	return out
 }
 
+// forCPU returns a request for the leaf of a CPU that shows the nest which forms of a GPU start
+// from, with the given schedule.
+func forCPU(r Request, commands []string) Request {
+	r.Ask.Schedule, r.Ask.Parts, r.Ask.Trace = commands, partsOf(r), nil
+	r.Target.Kind, r.Tensors.InPlace, r.Ask.AsStored = CPU, "", true
+	r.Ask.Network = network.Direct.String() // the nest is checked when a form is compiled
+	return r
+}
+
+// gpuProducts returns the commands, each with its reason, that let a library of the GPU compute the
+// terms that a BLAS would compute on a CPU.
+func gpuProducts(r Request) (commands []string, err error) {
+	c := newCompilation(forCPU(r, nil))
+	if err := c.runTo("nest"); err != nil {
+		return nil, err
+	}
+	for _, p := range c.nest.Products() {
+		o := choice.Order{Choice: choice.Substitute, Name: strings.Join(p.Vars, ","), Word: choice.BLAS}
+		commands = append(commands, o.String()+" # "+p.Why)
+	}
+	return commands, nil
+}
+
 // gpuShape describes the loops of a request with the given commands to package gpu. To find the
 // loops, it runs the compiler's passes up to the pass "schedule". It compiles the request for a
 // CPU, because a schedule for a GPU must assign loops to units of the GPU, and these commands do
 // not.
 func gpuShape(r Request, commands []string) (*gpu.Shape, error) {
-	r.Ask.Schedule, r.Ask.Parts, r.Ask.Trace = commands, partsOf(r), nil
-	r.Target.Kind, r.Tensors.InPlace = CPU, ""
-	r.Ask.Network = network.Direct.String() // the nest is checked when a form is compiled
+	r = forCPU(r, commands)
 	c := newCompilation(r)
 	if err := c.runTo("schedule"); err != nil {
 		return nil, err
 	}
-	return &gpu.Shape{First: commands, Body: cin.Body(c.unit.CIN), Vars: c.stmt.normal.LHS.Vars,
+	rest := c.withoutProducts(c.unit.CIN, schedule.Gemms(commands))
+	return &gpu.Shape{First: commands, Body: rest, Vars: c.stmt.normal.LHS.Vars,
 		Result: c.unit.Result.Format, Shared: c.sharedWith, Parts: r.Ask.Parts, Names: r.Statement.Names,
 		Format: c.formatOf, Size: c.stmt.size, Taken: c.stmt.taken,
 		Entries: func(name string) int64 { return c.stats[tree.Find(c.ops, name).Number].NNZ }}, nil
+}
+
+// withoutProducts returns the body of s without the nests whose innermost loops are a product of
+// dense matrices over one of the lists of variables. It returns nil if nothing else is left.
+func (c *compilation) withoutProducts(s cin.Stmt, products [][]string) cin.Stmt {
+	facts := analysis.New(c.strategyProblem(s, c.sharedWith != nil))
+	isProduct := func(t cin.Stmt) bool {
+		for f, ok := t.(*cin.Forall); ok; f, ok = t.(*cin.Forall) {
+			if slices.ContainsFunc(products, func(vars []string) bool {
+				return choice.MatrixProduct(facts, f, vars) != nil
+			}) {
+				return true
+			}
+			t = f.Body
+		}
+		return false
+	}
+	s = cin.Body(s)
+	list := []cin.Stmt{s}
+	if all, ok := s.(*cin.Seq); ok {
+		list = all.List
+	}
+	rest := slices.DeleteFunc(slices.Clone(list), isProduct)
+	switch len(rest) {
+	case len(list):
+		return s
+	case 0:
+		return nil
+	case 1:
+		return rest[0]
+	}
+	return &cin.Seq{List: rest}
 }

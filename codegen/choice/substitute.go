@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // Substitute is the choice to call a library or a C function instead of running directly nested
@@ -45,9 +46,8 @@ func followSubstitute(f *analysis.Facts, v *strategy.Value, o Order) error {
 	}
 	var sums []*cin.Assign
 	cin.Walk(f.Stmt, func(s cin.Stmt) {
-		l, ok := s.(*cin.Forall)
-		if a := loopsAround(f, s, o.Vars()); ok && a != nil && a.Accumulate {
-			v.At(l).Gemm = len(o.Vars())
+		if a := MatrixProduct(f, s, o.Vars()); a != nil {
+			v.At(s.(*cin.Forall)).Gemm = len(o.Vars())
 			sums = append(sums, a)
 		}
 	})
@@ -129,7 +129,36 @@ func matrices(f *analysis.Facts, v *strategy.Value, sums []*cin.Assign) (err err
 // isGemm reports whether s consists of the loops of one matrix product of the default strategy.
 func isGemm(f *analysis.Facts, s cin.Stmt) bool {
 	return slices.ContainsFunc(f.Problem.Products,
-		func(p analysis.Product) bool { return loopsAround(f, s, p.Vars) != nil })
+		func(p analysis.Product) bool { return MatrixProduct(f, s, p.Vars) != nil })
+}
+
+// MatrixProduct returns the assignment inside s if s is loops over exactly the given variables, in
+// any order, that add products of dense tensors. Otherwise it returns nil.
+func MatrixProduct(f *analysis.Facts, s cin.Stmt, vars []string) *cin.Assign {
+	if a := loopsAround(f, s, vars); a != nil && a.Accumulate && len(vars) > 0 && isDense(f, a, vars) {
+		return a
+	}
+	return nil
+}
+
+// isDense reports whether all tensors of an assignment store the given variables in dense levels.
+// Loops around other assignments are not a product of matrices.
+func isDense(f *analysis.Facts, a *cin.Assign, vars []string) bool {
+	dense := true
+	check := func(x *cin.Access) {
+		t := f.Tensor(x.Name)
+		if x.Name == f.Result.Name {
+			t = f.Result
+		}
+		for l := 0; t != nil && l < t.Order(); l++ {
+			dense = dense && (t.Kind(l) == tensor.Dense || !slices.ContainsFunc(vars, func(v string) bool {
+				return slices.Contains(f.Graph.RootsOf(v), x.Vars[t.Format.Order[l]])
+			}))
+		}
+	}
+	check(a.LHS)
+	cin.ExprAccesses(a.RHS, check)
+	return dense
 }
 
 // loopsAround returns the assignment inside s if s is loops over exactly the given variables, in

@@ -8,15 +8,24 @@ import (
 )
 
 // Choose returns the first form that try accepts. shape describes the statement after the given
-// commands, and result is the user's name of the statement's result. If shape fails, Choose returns
-// its error unchanged. If try refuses every form, the error gives the reason of the last refusal.
-// An error of try about the network is returned at once and unchanged, because try would refuse
-// every form for it.
-func Choose(result string, shape func(commands []string) (*Shape, error),
+// commands, and result is the user's name of the statement's result. products has the commands that
+// let a library multiply dense matrices. Forms with these commands come first. If shape fails,
+// Choose returns its error unchanged. If try refuses every form, the error gives the reason of the
+// last refusal. An error of try about the network is returned at once and unchanged, because try
+// would refuse every form for it.
+func Choose(result string, products []string, shape func(commands []string) (*Shape, error),
 	try func(Form) error) (Form, error) {
 	var list []Form
-	for _, commands := range [][]string{{}, {"temporaries(" + result + ")"}} {
+	temporaries := []string{"temporaries(" + result + ")"}
+	first := [][]string{{}, temporaries}
+	if len(products) > 0 {
+		first = slices.Concat([][]string{products, slices.Concat(temporaries, products)}, first)
+	}
+	for k, commands := range first {
 		s, err := shape(commands)
+		if err != nil && k < len(first)-2 {
+			continue // other forms have no products
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -112,7 +112,7 @@ func TestChoose(t *testing.T) {
 			map[string]string{"y": "d", "B": "ds", "x": "d"}), nil
 	}
 	var tried [][]string
-	second, err := gpu.Choose("y", made, func(f gpu.Form) error {
+	second, err := gpu.Choose("y", nil, made, func(f gpu.Form) error {
 		if tried = append(tried, f.Commands()); len(tried) < 2 {
 			return errors.New("too early")
 		}
@@ -125,7 +125,7 @@ func TestChoose(t *testing.T) {
 		t.Errorf("shapes after the commands %v, want none and temporaries(y)", asked)
 	}
 	tried = nil
-	_, err = gpu.Choose("y", made, func(f gpu.Form) error {
+	_, err = gpu.Choose("y", nil, made, func(f gpu.Form) error {
 		if slices.ContainsFunc(tried, func(g []string) bool { return slices.Equal(f.Commands(), g) }) {
 			t.Errorf("the form %v was tried twice", f.Commands())
 		}
@@ -139,7 +139,7 @@ func TestChoose(t *testing.T) {
 	}
 	nest := &diag.Error{Code: diag.NetworkRefused, Msg: "nest"}
 	n := 0
-	_, err = gpu.Choose("y", made, func(gpu.Form) error { n++; return nest })
+	_, err = gpu.Choose("y", nil, made, func(gpu.Form) error { n++; return nest })
 	if err != error(nest) || n != 1 {
 		t.Errorf("a refused network: got the error %v after %d forms", err, n)
 	}

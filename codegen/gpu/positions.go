@@ -30,6 +30,9 @@ const (
 
 // Forms returns the forms that the statement's shape allows, the best first.
 func (s *Shape) Forms() []Form {
+	if s.Body == nil {
+		return []Form{s.lines()}
+	}
 	s.findLoops()
 	return slices.Concat(s.formsOfNest(), s.try(s.rows, s.tiledRows), s.perNest(), s.try(s.grids))
 }

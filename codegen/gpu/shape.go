@@ -29,8 +29,8 @@ func (f Form) Commands() []string {
 
 // Shape has the facts about a statement that decide which form fits it.
 type Shape struct {
-	First  []string      // commands before the commands of a form
-	Body   cin.Stmt      // the nest after these commands
+	First  []string      // commands before the commands of a form, each with its reason
+	Body   cin.Stmt      // the nest after these commands; nil if a library runs all loops
 	Vars   []string      // the variables of the result
 	Result tensor.Format // the format of the result
 	Shared *cin.Access   // the operand whose level arrays the result uses, or nil

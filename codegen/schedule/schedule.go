@@ -64,22 +64,22 @@ type command struct {
 var commands = func() []command {
 	list := []command{
 		{name: "split", usage: "split(i, i0, i1, N)", meaning: "divides the loop over i into tiles of N",
-			min: 4, max: 4, makes: []int{1, 2}, apply: split},
+			min: 4, max: 4, makes: []int{1, 2}, apply: outsideProducts(split)},
 		{name: "divide", usage: "divide(i, i0, i1, N)", meaning: "divides the loop over i into N equal " +
 			"tiles",
-			min: 4, max: 4, makes: []int{1, 2}, apply: divide},
+			min: 4, max: 4, makes: []int{1, 2}, apply: outsideProducts(divide)},
 		{name: "fuse", usage: "fuse(i, j, f)", meaning: "makes one loop over pairs of two nested loops",
-			min: 3, max: 3, makes: []int{2}, apply: fuse},
+			min: 3, max: 3, makes: []int{2}, apply: outsideProducts(fuse)},
 		{name: "reorder", usage: "reorder(i, j, ...)", meaning: "orders nested loops, outermost first",
-			min: 2, max: 100, apply: reorder},
+			min: 2, max: 100, apply: outsideProducts(reorder)},
 		{name: "bound", usage: "bound(i, ib, N, TYPE)",
 			meaning: "states where the range of i begins or ends", min: 4, max: 4, makes: []int{1},
-			words: 3, apply: bound},
+			words: 3, apply: outsideProducts(bound)},
 		chosen("unroll"),
 		{name: "pos", usage: "pos(i, ip, T)", meaning: "loops over the entries of T, instead of i",
-			min: 3, max: 3, makes: []int{1}, apply: pos},
+			min: 3, max: 3, makes: []int{1}, apply: outsideProducts(pos)},
 		{name: "coord", usage: "coord(p, c)", meaning: "loops over coordinates again, after pos",
-			min: 2, max: 2, makes: []int{1}, apply: coord},
+			min: 2, max: 2, makes: []int{1}, apply: outsideProducts(coord)},
 		chosen("parallelize"),
 		chosen("temporaries"),
 		{name: "precompute", usage: "precompute(EXPR, i, iw[, W])",
@@ -134,7 +134,8 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	if p.Source == nil {
 		p.Source = func(name string) string { return strings.TrimRight(name, "'") }
 	}
-	s := &state{problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt), list: list}
+	s := &state{problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt), list: list,
+		products: map[*cin.Assign]int{}}
 	for _, c := range parallelLast(list) {
 		s.cmd = c
 		if err := c.Check(); err != nil {

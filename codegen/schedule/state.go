@@ -45,6 +45,38 @@ type state struct {
 	cmd     *Command   // the current command
 	orders  []Order
 	made    []string // the workspaces that precompute commands made
+	// products has the assignments whose innermost loops a library runs as products of matrices. The
+	// value is the number of these loops.
+	products map[*cin.Assign]int
+}
+
+// outsideProducts returns the command that changes loops as fn does, except the loops that a library
+// runs as products of matrices. While fn runs, such a product is an assignment without loops.
+func outsideProducts(fn func(*state) error) func(*state) error {
+	return func(s *state) error {
+		nests := map[cin.Stmt]cin.Stmt{}
+		s.body = cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
+			f, ok := t.(*cin.Forall)
+			if !ok {
+				return nil, false
+			}
+			chain, rest := nested(f)
+			a, ok := rest.(*cin.Assign)
+			if !ok || s.products[a] != len(chain) {
+				return nil, false
+			}
+			nests[a] = t
+			return a, true
+		})
+		err := fn(s)
+		s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
+			if nest := nests[t]; nest != nil {
+				return nest
+			}
+			return t
+		})
+		return err
+	}
 }
 
 // Order is an instruction that the command By gives to lowering, such as running a loop in

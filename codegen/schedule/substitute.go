@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -123,7 +125,8 @@ func refuseScheduled(s *state, f *cin.Forall, by string) error {
 	return nil
 }
 
-// gemm replaces loops with one matrix product. It reorders them as lowering expects: first the
+// gemm replaces loops with one matrix product, in each nest of these loops. If some of the nests read
+// sparse tensors along the loops, gemm leaves those as they are. It reorders them as lowering expects: first the
 // loops that sum, then the loops over the result, in its storage order.
 func gemm(s *state, vars []string, library string) error {
 	switch {
@@ -136,7 +139,8 @@ func gemm(s *state, vars []string, library string) error {
 			"gemm multiplies floats and complex numbers only, but the statement computes in %s",
 			s.problem.Compute)
 	}
-	var refused error
+	var refused, skipped error
+	products := map[*cin.Assign]int{}
 	body := cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)
 		if !ok || !slices.Contains(vars, f.Var) {
@@ -149,18 +153,31 @@ func gemm(s *state, vars []string, library string) error {
 			return nil, false
 		}
 		order, err := productOrder(s, chain, a)
-		if err != nil {
+		var sparse *sparseFactor
+		switch {
+		case errors.As(err, &sparse):
+			skipped = sparse.refusal
+			return t, true
+		case err != nil:
 			refused = err
 			return t, true
 		}
 		out, _ := permuted(chain, order, rest)
+		products[a] = len(vars)
 		return out, true
 	})
 	if refused != nil {
 		return refused
 	}
+	if len(products) == 0 && skipped != nil {
+		return skipped
+	}
 	s.body = body
-	return orderSubstitute(s, vars, library)
+	if err := orderSubstitute(s, vars, library); err != nil {
+		return err
+	}
+	maps.Copy(s.products, products)
+	return nil
 }
 
 // productOrder returns the order of the loops around a matrix product. It refuses assignments that
@@ -257,6 +274,11 @@ func checkMatrices(s *state, a *cin.Assign, sums, result []string) error {
 	return nil
 }
 
+// sparseFactor is the error of a nest that reads a sparse tensor.
+type sparseFactor struct{ refusal error }
+
+func (e *sparseFactor) Error() string { return e.refusal.Error() }
+
 // checkDense refuses a tensor that stores one of the variables in a level that is not dense.
 func checkDense(s *state, x *cin.Access, vars []string) error {
 	if !s.tensor(x.Name) {
@@ -266,9 +288,9 @@ func checkDense(s *state, x *cin.Access, vars []string) error {
 	for l, mode := range f.Order {
 		for _, v := range vars {
 			if f.Levels[l] != tensor.Dense && slices.Contains(s.g.RootsOf(v), x.Vars[mode]) {
-				return s.refuse(-1,
+				return &sparseFactor{s.refuse(-1,
 					"gemm multiplies dense matrices, but %s (its format is %s) stores %s in a "+
-						"level that is not dense", x.Key(), f, x.Vars[mode])
+						"level that is not dense", x.Key(), f, x.Vars[mode])}
 			}
 		}
 	}

@@ -35,6 +35,7 @@ type gpuEngine struct {
 // refused schedules by reason.
 type gpuCounts struct {
 	drawn, taken, cases, unrun atomic.Int64
+	products                   atomic.Int64 // schedules that a library computes products for
 	structured                 atomic.Int64 // leaves that twice ran before their loops became launches
 	with                       [len(gpuWords)]atomic.Int64
 	mu                         sync.Mutex
@@ -65,6 +66,9 @@ func (c *gpuCounts) took(list []string) {
 	c.drawn.Add(1)
 	c.taken.Add(1)
 	text := strings.Join(list, ",")
+	if strings.Contains(text, "substitute(") {
+		c.products.Add(1)
+	}
 	for k, w := range gpuWords {
 		if strings.Contains(text, w) {
 			c.with[k].Add(1)

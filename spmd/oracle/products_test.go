@@ -88,13 +88,19 @@ func TestDefaultProducts(t *testing.T) {
 		}
 	}
 	all := len(cases)
-	for _, e := range []Engine{Interp{}, c} {
+	var gpu gpuCounts
+	for _, e := range []Engine{Interp{}, c, defaultUnits{&gpu}} {
 		for k, err := range checkAll(t, e, cases) {
 			if err != nil {
 				t.Fatalf("seed %d, case %d: %s: %v\n%s", *seedFlag, *firstFlag+uint64(k)%n, e.Name(), err,
 					cases[k].Text())
 			}
 		}
+	}
+	t.Logf("%d cases, %d with a default schedule of a GPU, %d of them with a product of matrices", all,
+		gpu.taken.Load(), gpu.products.Load())
+	if 2*gpu.products.Load() < int64(all) {
+		t.Errorf("%d of %d leaves of a GPU have a product of matrices", gpu.products.Load(), all)
 	}
 	if 4*made < 3*all {
 		t.Errorf("%d of %d leaves have a product of matrices", made, all)
