@@ -138,6 +138,14 @@ func UnitByName(s string) (Unit, bool) {
 	return Unit(max(k, 0)), k >= 0
 }
 
+// IterationUnit returns the unit that runs one iteration of the loop.
+func (f *Forall) IterationUnit() Unit {
+	if f.Unit == GPUBlock && f.Chunk > 0 {
+		return GPUThread
+	}
+	return f.Unit
+}
+
 // OnGPU reports whether the unit belongs to a GPU.
 func (u Unit) OnGPU() bool { return u >= GPUBlock }
 

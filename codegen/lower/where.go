@@ -139,6 +139,9 @@ func (l *lowerer) whereShared(s *cin.Where, t *cin.Access, e *scope.Env) (some i
 	case tables == nil:
 		l.leaf.Refuse(t.Vars[0], "on a GPU, threads fill %s together only for a row of a result "+
 			"with compressed levels of its own", t.Key())
+	case e.Res.Level == 0:
+		l.leaf.Refuse(t.Vars[0], "on a GPU, a sparse workspace such as %s has the sums of one row of "+
+			"the result, but no loop over the result's outermost variable is around it", t.Key())
 	case result.HasTables(l.leaf, s.Producer) || result.HasTables(l.leaf, s.Consumer):
 		l.leaf.Refuse(t.Vars[0], "on a GPU, a sparse workspace such as %s cannot be filled from "+
 			"another one", t.Key())

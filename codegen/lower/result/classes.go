@@ -152,7 +152,7 @@ func ownerOf(l *scope.Leaf, s cin.Stmt, unit cin.Unit) cin.Unit {
 	switch s := s.(type) {
 	case *cin.Forall:
 		if s.Unit.OnGPU() {
-			unit = s.Unit
+			unit = s.IterationUnit()
 		}
 		return ownerOf(l, s.Body, unit)
 	case *cin.Seq:

@@ -118,7 +118,7 @@ func AtomicEnv(f *cin.Forall, e *scope.Env) *scope.Env {
 	if f.Unit == cin.GPUWarp {
 		in.Warps++
 	}
-	in.OnThread = in.OnThread || f.Unit == cin.GPUThread
+	in.OnThread = in.OnThread || f.IterationUnit() == cin.GPUThread
 	if !l.Assigns(f) || !hasRaces(l, f) || f.Unit == cin.CPUThread && f.Race != cin.Atomics ||
 		f.Unit.OnGPU() && !addsOnGPU(l, f) {
 		return &in
