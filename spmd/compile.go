@@ -167,11 +167,11 @@ func (u *Compiled) Build(ctx context.Context) error {
 			return err
 		}
 	}
-	b, err := u.job.settings(false).Portable()
-	if err != nil {
-		return err
-	}
 	for _, unit := range u.units {
+		b, err := u.job.settings(false).Portable(unit.Request.Target.Kind)
+		if err != nil {
+			return err
+		}
 		if _, err := b.Object(ctx, unit); err != nil {
 			return err
 		}

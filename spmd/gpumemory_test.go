@@ -13,6 +13,7 @@ import (
 	"distaff/kernels"
 	"distaff/kernels/cc"
 	"distaff/kernels/cuda"
+	"distaff/kernels/interpret"
 	"distaff/kernels/target"
 	"distaff/spmd"
 )
@@ -193,5 +194,84 @@ func TestNoRoomOnGPU(t *testing.T) {
 				!errors.As(c.err, &coded) || coded.ExitCode() != 5) {
 			t.Errorf("%s: got %v, want %q", c.name, c.err, c.want)
 		}
+	}
+}
+
+// TestNoRoomRunsOnCPU checks that a statement whose tensors exceed the GPU's memory runs on the CPU
+// if the target is auto, or if the GPU does not take its schedule. A note gives the reason.
+func TestNoRoomRunsOnCPU(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
+	}
+	tmp, cache := t.TempDir(), t.TempDir()
+	t.Cleanup(target.ReplaceCUDA(func(target.Config) (kernels.Backend, error) {
+		return cuda.EmulatedOf(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache}, 1<<20)
+	}))
+	for _, ranks := range []int{1, 2} {
+		for _, c := range []struct{ target, command, why string }{
+			{spmd.Auto, "", "its tensors need more memory than a GPU has"},
+			{spmd.CUDA, "  parallelize(i, CPUThread, NoRaces)\n", "CPUThread is a unit of a CPU"},
+		} {
+			j := onMachine(t, "tensor A(600, 600): dd  from dense:int\ntensor x(600): d  from dense:int\n"+
+				"y(i) = A(i,j) * x(j)\n"+c.command+"z(i) = y(i)\nprint z\n", c.target, ranks)
+			var notes []string
+			j.Note, j.Check = func(s string) { notes = append(notes, s) }, true
+			report, err := j.Run(t.Context())
+			if err != nil {
+				t.Fatalf("%s, %d ranks: %v", c.target, ranks, err)
+			}
+			if len(notes) != 1 || !strings.Contains(notes[0], "y(i) = A(i,j)*x(j) runs on the CPU: ") ||
+				!strings.Contains(notes[0], c.why) {
+				t.Errorf("%s, %d ranks: got notes %q", c.target, ranks, notes)
+			}
+			if s := report.Statements; s[0].Target != "cpu" || s[1].Target != "cuda" {
+				t.Errorf("%s, %d ranks: got the targets %s and %s", c.target, ranks, s[0].Target, s[1].Target)
+			}
+		}
+	}
+}
+
+// TestStatementOn checks statements of a program that name their target: wrong names, a missing
+// GPU, and a schedule that the GPU refuses.
+func TestStatementOn(t *testing.T) {
+	prepare := func(how spmd.How) error {
+		return spmd.Start(t.Context(), spmd.Options{Ranks: 2, Threads: 1}, func(p *spmd.Program) error {
+			if err := p.Set("x", spmd.Scalar(2.0), spmd.Storage{}); err != nil {
+				return err
+			}
+			s, err := p.Prepare("y = x * x", how)
+			if err != nil {
+				return err
+			}
+			if name, why := s.Target(); name != "cpu" || why != "on cpu" {
+				t.Errorf("got the target %s because of %q", name, why)
+			}
+			return s.Run()
+		})
+	}
+	code := func(how spmd.How) (int, string) {
+		err := prepare(how)
+		var coded interface{ ExitCode() int }
+		if !errors.As(err, &coded) {
+			t.Fatalf("%+v: got %v", how, err)
+		}
+		return coded.ExitCode(), err.Error()
+	}
+	if err := prepare(spmd.How{On: "cpu"}); err != nil {
+		t.Error(err)
+	}
+	if c, s := code(spmd.How{On: "cuda"}); c != 2 || !strings.Contains(s, `got "cuda"`) {
+		t.Errorf("got %d, %s", c, s)
+	}
+	if target.Found() != nil {
+		if c, s := code(spmd.How{On: "gpu"}); c != 1 || !strings.Contains(s, "on gpu: no ") {
+			t.Errorf("got %d, %s", c, s)
+		}
+	}
+	t.Cleanup(target.ReplaceCUDA(
+		func(target.Config) (kernels.Backend, error) { return interpret.Backend{}, nil }))
+	how := spmd.How{On: "gpu", Schedule: []string{"parallelize(i,CPUThread,NoRaces)"}}
+	if c, s := code(how); c != 2 {
+		t.Errorf("got %d, %s", c, s)
 	}
 }

@@ -56,16 +56,22 @@ type Job struct {
 const Interpreter = target.Interpreter
 
 // CUDA is the Target of NVIDIA GPUs. The ranks of a machine use the machine's GPUs in turn.
-// Without a driver and a GPU the job ends with exit code 1; nothing runs on the CPU instead.
-const CUDA = target.CUDA
+// Without a driver and a GPU the job ends with exit code 1. A statement that a GPU cannot run is
+// run on the CPU, with a note. With the Target CUDAOnly, such a statement is an error with exit
+// code 2. The Target Auto is CUDA if each rank has a GPU, and otherwise "cpu".
+const (
+	CUDA     = target.CUDA
+	CUDAOnly = target.CUDAOnly
+	Auto     = target.Auto
+)
 
 // Options say how a job runs.
 type Options struct {
 	Seed    int64 // seed of generated data, together with the tensor's name
 	Ranks   int   // ranks in this process; 0 means 1
 	Threads int   // threads of each rank; 0 for the default
-	// Target says what leaves run on: "cpu" (or ""), "cuda" (see CUDA) or "interpreter" (see
-	// Interpreter).
+	// Target says what leaves run on: "cpu" (or ""), "cuda", "cuda!" or "auto" (see CUDA), or
+	// "interpreter" (see Interpreter).
 	Target string
 	CPU    string // "native" (also ""), or an architecture level
 	Repeat int    // timed runs of the compute phase; 0 means 1
@@ -125,6 +131,11 @@ type Options struct {
 	filePlacements map[string]place.Placement
 	// memoryOf, if not nil, returns the memory that the job file declares for a tensor.
 	memoryOf func(tensor string) place.Memory
+
+	// on names the target of a statement of a job file, as in How.On. needsGPU means that some
+	// statement of the file demands a GPU.
+	on       string
+	needsGPU bool
 
 	// inProgram is set if the job represents a statement of a program whose leaves are compiled
 	// ahead. runs is the largest number of times that the statement runs (prepared.Options).

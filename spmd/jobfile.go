@@ -16,6 +16,7 @@ import (
 	"distaff/io/outfile"
 	"distaff/io/tensor"
 	"distaff/kernels/target"
+	"distaff/spmd/env"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
 	"distaff/spmd/jobs"
@@ -61,8 +62,7 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	placedNotes, at := j.placedNotes()
 	o := jobs.Options{At: at, Running: j.Running, RunningAfter: j.RunningAfter, Repeat: j.Repeat,
 		Warmup: j.Warmup, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say,
-		Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(),
-		Target: cmp.Or(j.Target, target.CPU)}
+		Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version()}
 	o.Leaves = j.leaves
 	var report *FileReport
 	var ended error // the same at every rank
@@ -133,11 +133,26 @@ func (j *FileJob) leaves(ctx context.Context, s jobs.Statement, ranks int) ([]*c
 // checkMemories refuses placements in a memory that the job's ranks do not have.
 func (j *FileJob) checkMemories() error {
 	for p := range j.File.Placements() {
-		if err := p.Placement.CheckMemory(j.Target == target.CUDA); err != nil {
+		if err := p.Placement.CheckMemory(j.mayHaveGPU()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mayHaveGPU reports whether some statement of the job may run on a GPU.
+func (j *FileJob) mayHaveGPU() bool {
+	return j.Target == target.Auto || target.Code(j.Target) == codegen.CUDA || j.needsGPU()
+}
+
+// needsGPU reports whether the file demands a GPU for some statement.
+func (j *FileJob) needsGPU() bool {
+	for s := range j.File.Statements() {
+		if s.On == env.OnGPU {
+			return true
+		}
+	}
+	return false
 }
 
 // memoryOf returns the kind of memory, of the host or of a device, that the file declares for a
@@ -149,10 +164,11 @@ func (j *FileJob) memoryOf(name string) place.Memory {
 	return place.AnyMemory
 }
 
-// inFolder returns a copy of the options with the job file's folder as the folder of C files.
+// inFolder returns a copy of the options with the job file's folder as the folder of C files,
+// and with needsGPU set from the file.
 func (j *FileJob) inFolder() *Options {
 	o := j.Options
-	o.folder = filepath.Dir(j.File.Name)
+	o.folder, o.needsGPU = filepath.Dir(j.File.Name), j.needsGPU()
 	return &o
 }
 
@@ -195,7 +211,7 @@ func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
 			k.Schedule, k.Check = how.Schedule, false
 			k.fileMachine, k.filePlacements = how.Machine, how.Placements
 			k.memoryOf = j.memoryOf
-			k.Network, k.IntermediateOrder = how.Network, how.IntermediateOrder
+			k.Network, k.IntermediateOrder, k.on = how.Network, how.IntermediateOrder, how.On
 			return k.forecast(ctx, cmp.Or(how.Blocks, &place.BlockSpec{}), detail, use)
 		})
 }
@@ -230,7 +246,7 @@ func (j *FileJob) job(x jobs.Statement) StatementJob {
 		Inputs: g.Inputs, Options: *j.inFolder()}
 	k.Schedule, k.fileMachine, k.filePlacements = g.Schedule, g.Machine, g.Placements
 	k.Splits, k.BlockOrder, k.Extend, k.Map = s.Split, s.Order, s.Extend, s.Map
-	k.Network, k.IntermediateOrder = s.Network, s.IntermediateOrder
+	k.Network, k.IntermediateOrder, k.on = s.Network, s.IntermediateOrder, s.On
 	line, _ := j.File.Position(s.Span().Pos)
 	if j.Note != nil {
 		where := fmt.Sprintf("%s:%d: ", tensor.Printable(j.File.Name), line)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"distaff/codegen"
 	"distaff/codegen/network"
 	"distaff/codegen/schedule"
 	"distaff/io/tensor"
@@ -41,10 +42,10 @@ func (o *Options) refuse() error {
 	case !target.Has(o.Target):
 		return fault.Commandf("got the target %q, want one of %s", tensor.Printable(o.Target),
 			strings.Join(target.Names(), ", "))
-	case o.Target == target.CUDA && o.CPU != "" && o.CPU != "native":
+	case target.Code(o.Target) == codegen.CUDA && o.CPU != "" && o.CPU != "native":
 		return fault.Commandf(
-			"--cpu=%s: leave the flag out with --target=cuda, which compiles leaves for the "+
-				"rank's GPU", tensor.Printable(o.CPU))
+			"--cpu=%s: leave the flag out with --target=%s, which compiles leaves for the "+
+				"rank's GPU", tensor.Printable(o.CPU), o.Target)
 	}
 	if o.Tune != "" && o.Tune != "auto" && o.Tune != tuneOff {
 		return fault.Commandf("got the tuning %q, want auto or off",

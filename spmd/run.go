@@ -1,7 +1,6 @@
 package spmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -12,7 +11,6 @@ import (
 	"distaff/codegen/schedule"
 	"distaff/io/convert"
 	"distaff/io/outfile"
-	"distaff/kernels/target"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/env"
@@ -116,11 +114,11 @@ func (j *Job) rankJob(p *input.Statement, c comm.Comm, onNode, inProcess int,
 	}
 	prep := prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
 		Places: j.filePlacements == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true,
-		Leaves: true, Network: j.Network, Order: j.IntermediateOrder, Runs: runs,
+		Leaves: true, On: j.on, Network: j.Network, Order: j.IntermediateOrder, Runs: runs,
 		Verify: j.verifies(), Trace: j.Trace}
 	if j.inProgram {
 		prep = j.programOptions().Prepared(
-			How{Network: j.Network, IntermediateOrder: j.IntermediateOrder, Runs: j.runs})
+			How{Network: j.Network, IntermediateOrder: j.IntermediateOrder, On: j.on, Runs: j.runs})
 	}
 	s := &program.Spec{Statement: p, Settings: j.settings(false), Blocks: blocks,
 		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes,
@@ -132,7 +130,7 @@ func (j *Job) rankJob(p *input.Statement, c comm.Comm, onNode, inProcess int,
 		StatsFile: j.StatsFile, Write: j.Write,
 		LeavesOnly: j.compileOnly, Made: j.leafUnits,
 		Stats: Stats{Version: Version(), Argv: append([]string{}, j.Argv...), Statement: j.Statement,
-			Schedule: j.scheduleText(), Target: cmp.Or(j.Target, target.CPU)}}
+			Schedule: j.scheduleText()}}
 	return program.NewJob(c, s, onNode, inProcess), nil
 }
 
@@ -144,7 +142,8 @@ func (o *Options) verifies() bool { return o.Verify || o.Detail != nil }
 // caller's goroutine is locked to its thread, so that leaves can run on it.
 func (o *Options) settings(locked bool) env.Settings {
 	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target,
-		Compiled: o.compileTarget, Local: o.local, CPU: o.CPU, Untuned: o.Tune == tuneOff,
+		Compiled: o.compileTarget, GPU: o.needsGPU, Local: o.local, CPU: o.CPU,
+		Untuned:  o.Tune == tuneOff,
 		Compiler: o.compiler, Locked: locked, UserCode: o.userCode(),
 		Note: o.Note, Detail: o.Detail, Progress: o.Progress, Working: o.Working}
 }

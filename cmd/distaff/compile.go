@@ -56,7 +56,8 @@ cache the leaves of their blocks.
 
 Flags that only concern a run have no effect on compile. With -v, compile prints
 the time of each pass and verifies each result. For a job file, compile prints
-the stage of each statement, and --emit=go writes one package per statement.`,
+the stage of each statement, and --emit=go writes one package per statement.
+With --emit=c, go or cuda it leaves out statements that run on another target.`,
 		examples: []string{
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds`,
 			`distaff compile "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss --emit=cin`,
@@ -114,9 +115,7 @@ func compile(x *invocation) (err error) {
 		if err := x.apartFrom(j.Files(), "out", out); err != nil {
 			return err
 		}
-		if stage == "cuda" {
-			j.Target = spmd.CUDA
-		}
+		j.Target = targetOf(x.flags.String("emit"), j.Target, spmd.CUDAOnly)
 		return x.emit(j, stage, pass, out, func(text string) error { return x.put(out, text) })
 	}
 	f, err := x.fileJob()
@@ -126,9 +125,7 @@ func compile(x *invocation) (err error) {
 	if err := x.apartFrom(f.Files(), "out", out); err != nil {
 		return err
 	}
-	if stage == "cuda" {
-		f.Target = spmd.CUDA
-	}
+	f.Target = targetOf(x.flags.String("emit"), f.Target, spmd.CUDA)
 	parts, err := f.Jobs()
 	if err != nil {
 		return err
@@ -155,25 +152,37 @@ func compile(x *invocation) (err error) {
 	return x.put(out, all.String())
 }
 
+// targetOf returns the target of a job whose stage emit is printed. target is the job's own target.
+// cuda is the target that --emit=cuda implies, unless the job's own target has a GPU.
+func targetOf(emit, target, cuda string) string {
+	switch {
+	case emit == "cuda" && target != spmd.CUDAOnly:
+		return cuda
+	case (emit == "c" || emit == "go") && target == spmd.Auto:
+		return ""
+	}
+	return target
+}
+
 // source returns the stage of compilation to print. stage is the value of --emit. If stage is "",
 // source returns the stage with the source code for the target. With --cache and without --emit, it
 // returns "", because the command then prints no source code. It returns an error if stage is
 // source code for another target: C is for a CPU, and CUDA C++ for a GPU.
 func (x *invocation) source(stage string) (string, error) {
 	target := x.flags.String("target")
+	onGPU := target == spmd.CUDA || target == spmd.CUDAOnly
 	switch {
 	case stage == "" && x.flags.Bool("cache"):
 		return "", nil
-	case stage == "" && target == spmd.CUDA:
+	case stage == "" && onGPU:
 		return "cuda", nil
 	case stage == "":
 		return "c", nil
-	case target == spmd.CUDA && (stage == "c" || stage == "go"):
+	case onGPU && (stage == "c" || stage == "go"):
 		return "", argv.Errorf(
-			"--emit=%s --target=cuda: C is only for leaves on a CPU; want either --emit=cuda, "+
-				"or --emit=%s without --target=cuda",
-			stage, stage)
-	case stage == "cuda" && target != "" && target != spmd.CUDA:
+			"--emit=%s --target=%s: C is only for leaves on a CPU; want either --emit=cuda, "+
+				"or --emit=%s without --target=%s", stage, target, stage, target)
+	case stage == "cuda" && target != "" && target != spmd.Auto && !onGPU:
 		return "", argv.Errorf(
 			"--emit=cuda --target=%s: kernels are only for --target=cuda, which --emit=cuda "+
 				"implies; leave --target out", target)
@@ -211,6 +220,9 @@ func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string)
 	if err != nil {
 		return err
 	}
+	if x.isElsewhere(u, stage) {
+		return nil
+	}
 	if x.flags.Bool("cache") {
 		if err := u.Build(x.flags.Context); err != nil {
 			return err
@@ -243,6 +255,24 @@ func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string)
 		"cuda":       u.Source,
 	}[stage]()
 	return put(text)
+}
+
+// isElsewhere reports whether --emit or --out asks for code for another target than the target of
+// the statement u, and says so in a note. Source code without --emit is code for each target.
+func (x *invocation) isElsewhere(u *spmd.Compiled, stage string) bool {
+	wants := map[string]codegen.Kind{"c": codegen.CPU, "go": codegen.CPU, "cuda": codegen.CUDA}
+	kind, ok := wants[x.flags.String("emit")]
+	if stage == library {
+		kind, ok = codegen.CPU, true
+	}
+	runs := u.Unit.Request.Target.Kind
+	if !ok || runs == kind {
+		return false
+	}
+	what := map[codegen.Kind]string{codegen.CPU: "C", codegen.CUDA: "CUDA C++"}
+	x.note("%s is left out, because it runs on the target %s and has no %s", u.Statement, runs,
+		what[kind])
+	return true
 }
 
 // scheduleText returns the schedules of all leaves of a job.

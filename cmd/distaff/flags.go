@@ -116,9 +116,10 @@ func machineFlags() []cli.Flag {
 				"cores that affinity, cgroup and Slurm allow; at most 8 times the machine's "+
 				"hardware threads, or 64)"),
 		text("target", nil, catRun,
-			"`cpu|cuda|interpreter` what leaves run on: this CPU, an NVIDIA GPU (docs/gpu.md), or "+
-				"an interpreter, which needs no C compiler, checks every access to memory and "+
-				"is very slow (default: cpu)"),
+			"`auto|cpu|cuda|cuda!|interpreter` what statements run on: this CPU, an NVIDIA GPU "+
+				"(docs/gpu.md), or an interpreter, which needs no C compiler, checks every access "+
+				"to memory and is very slow. cuda runs what a GPU cannot on the CPU; cuda! refuses "+
+				"it; auto is cuda if there is a GPU, otherwise cpu (default: cpu)"),
 		text("cpu", nil, catRun,
 			"`native|x86-64-v2|x86-64-v3|x86-64-v4` what CPU leaves are compiled for; not with "+
 				"--target=cuda (default: native)"),

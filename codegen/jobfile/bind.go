@@ -163,6 +163,7 @@ func (s *Statement) bind() error {
 // values. It returns an error if the value of one of these two lines is wrong.
 func (s *Statement) bindLines() error {
 	s.Split, s.Extend, s.Order, s.Map, s.Network, s.IntermediateOrder = nil, nil, "", "", "", 0
+	s.On = ""
 	for _, b := range s.lines {
 		switch b.word {
 		case "split":
@@ -182,6 +183,8 @@ func (s *Statement) bindLines() error {
 			s.Map = b.value
 		case "network":
 			s.Network = b.value
+		case "on":
+			s.On = b.value
 		case "intermediate-order":
 			n, err := strconv.Atoi(s.file.putParts(b.value, ","))
 			if err != nil || n < 1 {

@@ -31,4 +31,5 @@ var Indented = Help{
 	{"map i", "the variables that decide which rank runs a block"},
 	{"network (A*B)*C", "how a product of many tensors is contracted"},
 	{"intermediate-order N", "the most variables of an intermediate result"},
+	{"on gpu, on cpu", "what the statement runs on, whatever --target says"},
 }

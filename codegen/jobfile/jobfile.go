@@ -287,6 +287,8 @@ type Statement struct {
 	// names. They are "" and 0 if the file does not say so.
 	Network           string
 	IntermediateOrder int
+	// On names the target of the statement, "cpu" or "gpu". It is "" if the file names none.
+	On string
 
 	machine *Machine // see the method Machine
 

@@ -20,7 +20,7 @@ var keywords = []string{"param", "machine", "tensor", "place", "repeat", "print"
 
 // blockWords lists the words that begin indented lines under a statement, other than scheduling
 // commands.
-var blockWords = append(slices.Clone(blockSchedule), "network", "intermediate-order")
+var blockWords = append(slices.Clone(blockSchedule), "network", "intermediate-order", "on")
 
 // blockSchedule lists the words in blockWords that say which rank runs which part.
 var blockSchedule = []string{"split", "order", "extend", "map"}

@@ -71,7 +71,8 @@ func (s *Statement) addLine(l line) error {
 	if r.next() == 0 {
 		r.got("a value after " + word + ", as in " + map[string]string{"split": "split i:4", "order": "order j,i",
 			"extend": "extend j", "map": "map i,j",
-			"network": "network (A*B)*C", "intermediate-order": "intermediate-order 2"}[word])
+			"network": "network (A*B)*C", "intermediate-order": "intermediate-order 2",
+			"on": "on gpu"}[word])
 		return r.err
 	}
 	b := blockLine{span{Pos: r.at, End: l.at.End}, word, compact(f.clean[r.at:l.at.End])}
@@ -90,6 +91,11 @@ func (s *Statement) addLine(l line) error {
 		return nil
 	case "network":
 		return s.atLine(network.CheckWay(b.value), b)
+	case "on":
+		if b.value != "cpu" && b.value != "gpu" {
+			return f.Errorf(notation.Span(b.span), Syntax, "got on %s, want on cpu or on gpu", b.value)
+		}
+		return nil
 	}
 	if _, err := place.ParseVars(word, b.value); err != nil {
 		return s.atLine(err, b)

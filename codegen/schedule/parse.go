@@ -1,9 +1,11 @@
 package schedule
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/diag"
 )
 
@@ -64,6 +66,19 @@ func (a arg) Within() string { return a.src }
 // Distributes reports whether the command distributes a statement over the ranks of a job.
 func (c *Command) Distributes() bool {
 	return c.Name == "distribute" || c.Name == "communicate" || c.Name == "rotate"
+}
+
+// OnGPU reports whether the command names a unit of a GPU or a library of a GPU.
+func (c *Command) OnGPU() bool {
+	return slices.ContainsFunc(c.Args, func(a Arg) bool {
+		switch c.Name {
+		case "parallelize":
+			return strings.HasPrefix(a.Text, "GPU")
+		case "substitute":
+			return a.Text == choice.CuBLAS || a.Text == choice.CuSPARSE
+		}
+		return false
+	})
 }
 
 // Function returns the C function that a substitute command names: the file that defines the

@@ -1,7 +1,9 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"distaff/io/tensor"
 )
@@ -17,6 +19,14 @@ func (e *SetupError) ExitCode() int { return 1 }
 
 // insteadCPU is advice that helps whenever no GPU can be used.
 const insteadCPU = ", or use --target=cpu"
+
+// WithoutAdvice returns err without the advice to use the target cpu.
+func WithoutAdvice(err error) error {
+	if e := (*SetupError)(nil); errors.As(err, &e) {
+		return &SetupError{strings.TrimSuffix(e.Msg, insteadCPU)}
+	}
+	return err
+}
 
 // MemoryError reports that a device does not have enough memory. It ends a run with code 5.
 type MemoryError struct {

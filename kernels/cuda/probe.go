@@ -39,6 +39,24 @@ type Device struct {
 	Err        error  // the reason if it cannot be used
 }
 
+// Ready returns nil if the machine has a driver, a GPU and NVRTC. Otherwise the error names the
+// missing part. Like Probe, Ready makes no context.
+func Ready() error {
+	lib, err := openDriver(driverNames)
+	if err != nil {
+		return err
+	}
+	n, err := lib.devices()
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return &SetupError{lib.refusal(cuNoDevice)}
+	}
+	_, err = nvrtc.Open()
+	return err
+}
+
 // Probe examines the machine. It makes no context, so it takes no GPU memory and does not wait for
 // a GPU.
 func Probe() Report {

@@ -16,7 +16,7 @@ import (
 // TestTargets checks the backend of each name. Only compiled leaves can be kept and shared, and
 // need a CPU that exists.
 func TestTargets(t *testing.T) {
-	for name, want := range map[string]string{"": "*kernels.C", "cpu": "*kernels.C",
+	for name, want := range map[string]string{"cpu": "*kernels.C",
 		"interpreter": "interpret.Backend", "gpu": "", "CPU": ""} {
 		if got := Has(name); got != (want != "") {
 			t.Errorf("%q: got %v, want %v", name, got, want != "")
@@ -36,7 +36,18 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%q: a CPU that is none: got %v", name, err)
 		}
 	}
-	if got := Names(); !slices.Equal(got, []string{"cpu", "cuda", "interpreter"}) {
+	for _, x := range []struct {
+		name string
+		kind codegen.Kind
+		want string
+	}{{"", codegen.CPU, CPU}, {"", codegen.CUDA, CUDA}, {CUDAOnly, codegen.CUDA, CUDA},
+		{CUDAOnly, codegen.CPU, CPU}, {Auto, codegen.CPU, CPU},
+		{Interpreter, codegen.CUDA, Interpreter}} {
+		if got := Of(x.name, x.kind); got != x.want {
+			t.Errorf("%q, %s: got %s, want %s", x.name, x.kind, got, x.want)
+		}
+	}
+	if got := Names(); !slices.Equal(got, []string{"auto", "cpu", "cuda", "cuda!", "interpreter"}) {
 		t.Errorf("got targets %v", got)
 	}
 }

@@ -20,16 +20,19 @@ import (
 // they have ended.
 //
 // CompileAhead does nothing if leaves are not kept in a cache, if there is no compiler or only one
-// core, or if leaves do not run on CPUs.
+// core, or if the target of the job is not the CPU. It compiles no leaves of GPUs.
 func (e *Env) CompileAhead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(),
 	err error) {
-	b, err := e.Backend()
+	if e.TargetOf("").Kind != codegen.CPU {
+		return func() {}, nil
+	}
+	b, err := e.Backend(codegen.CPU)
 	if err != nil {
 		return nil, err
 	}
 	p, ok := b.(kernels.Portable)
 	cores := runtime.GOMAXPROCS(0)
-	if !ok || !p.Keeps() || !p.Complete() || cores == 1 || e.Code() != codegen.CPU {
+	if !ok || !p.Keeps() || !p.Complete() || cores == 1 {
 		return func() {}, nil
 	}
 	ctx, cancel := context.WithCancel(e.Ctx)
@@ -38,8 +41,11 @@ func (e *Env) CompileAhead(units func(ctx context.Context) iter.Seq[*codegen.Uni
 	all.Go(func() {
 		begun := map[string]bool{}
 		for u := range units(ctx) {
+			if u.Request.Target.Kind != codegen.CPU || e.Allow(u) != nil {
+				continue
+			}
 			key := p.Key(u)
-			if e.Allow(u) != nil || begun[key] {
+			if begun[key] {
 				continue
 			}
 			begun[key] = true

@@ -4,12 +4,12 @@
 //	env.go       Env, and the settings of a job that concern it
 //	memory.go    how much memory a rank may use
 //	progress.go  reports the progress of long work
+//	target.go    the target of the job and of a statement
 //	forms.go     the forms of code that leaves are compiled with
 //	ahead.go     compiles leaves before statements ask for them
 package env
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"sync"
@@ -37,6 +37,7 @@ type Settings struct {
 	Tmp         string
 	Target      string // what leaves run on; "" for the default
 	Compiled    string // the target that leaves are compiled for; "" means Target
+	GPU         bool   // some statement must run on a GPU, whatever Target says
 	// the rank's number among the ranks of its machine, if some ranks are on other machines
 	Local   int
 	CPU     string // the CPU that leaves are compiled for
@@ -76,13 +77,16 @@ type Env struct {
 	// ranks receive the error.
 	Locate func(error) error
 
-	set     Settings
-	backend kernels.Backend // nil until Backend is called
-	// keeper is backend if leaves run in a device's own memory, otherwise nil.
+	set      Settings
+	find     func() error // target.Found, except in tests
+	auto     string       // why Settle chose the target; "" if the user named it
+	backends map[codegen.Kind]kernels.Backend
+	// keeper is the backend whose leaves run in a device's own memory, or nil if there is none.
 	keeper kernels.Keeper
 	kept   map[*tcs.Tensor]bool
-	left   bool      // some values may be on the device only, because of Leave
-	forms  forms.Set // nil until Forms is called
+	left   bool            // some values may be on the device only, because of Leave
+	forms  forms.Set       // nil until Forms is called
+	noted  map[string]bool // lines that NoteOnce has passed on
 }
 
 // Located adds to err the position where the error arose, by calling e.Locate. It returns err
@@ -100,7 +104,7 @@ func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	var mu sync.Mutex // leaves are compiled on other threads, too
 	s.Note, s.Detail = oneAtATime(&mu, s.Note), oneAtATime(&mu, s.Detail)
 	e := &Env{Ctx: c.Context(), Comm: c, Threads: s.Threads, OneNode: onNode == c.Size(), Tmp: s.Tmp,
-		set: s}
+		set: s, find: target.Found}
 	if e.Threads == 0 {
 		why := ""
 		e.Threads, why = kernels.DefaultThreads(onNode, inProcess)
@@ -162,6 +166,18 @@ func (e *Env) Config() coo.Config {
 // if this function is nil.
 func (e *Env) Note(s string) { e.set.note(s) }
 
+// NoteOnce is like Note, but does nothing if s was passed to NoteOnce before.
+func (e *Env) NoteOnce(s string) {
+	if e.noted[s] {
+		return
+	}
+	if e.noted == nil {
+		e.noted = map[string]bool{}
+	}
+	e.noted[s] = true
+	e.Note(s)
+}
+
 func (s *Settings) note(line string) {
 	if s.Note != nil {
 		s.Note(line)
@@ -192,43 +208,10 @@ func (e *Env) Allow(u *codegen.Unit) error {
 	return e.set.UserCode.Allow(u)
 }
 
-// Ready returns an error if this machine lacks the hardware or the libraries that the target needs.
-// It is called before anything is read.
-func (e *Env) Ready() error {
-	if e.set.Target != target.CUDA {
-		return nil
-	}
-	_, err := e.Backend()
-	return err
-}
-
-// Code returns the kind of target that leaves are compiled for.
-func (e *Env) Code() codegen.Kind { return e.set.Code() }
-
-// Code returns the kind of target that leaves are compiled for.
-func (s *Settings) Code() codegen.Kind { return target.Code(cmp.Or(s.Compiled, s.Target)) }
-
-// Backend returns the backend that makes leaves. It is created at the first call.
-func (e *Env) Backend() (kernels.Backend, error) {
-	if e.backend != nil {
-		return e.backend, nil
-	}
-	b, err := e.set.Backend()
-	if err != nil {
-		return nil, err
-	}
-	e.keeper, _ = b.(kernels.Keeper)
-	if p, ok := b.(kernels.Portable); ok && e.Comm.Size() > 1 {
-		b = build.Shared(e.Comm, p)
-	}
-	e.backend = b
-	return b, nil
-}
-
-// DeviceMemory returns the memory in bytes of the device that this rank's leaves run on. It returns
-// 0 if leaves run on CPUs or if the size is not known.
+// DeviceMemory returns the memory in bytes of the device that this rank's GPU leaves run on. It
+// returns 0 if the size is not known.
 func (e *Env) DeviceMemory() (int64, error) {
-	if _, err := e.Backend(); err != nil || e.keeper == nil {
+	if _, err := e.Backend(codegen.CUDA); err != nil || e.keeper == nil {
 		return 0, err
 	}
 	return e.keeper.Memory(), nil
@@ -308,8 +291,9 @@ func (e *Env) Changed(t *tcs.Tensor) {
 	}
 }
 
-// Backend returns the backend that the settings and the environment variables select.
-func (s Settings) Backend() (kernels.Backend, error) {
+// Backend returns the backend that the settings and the environment variables select for leaves of
+// the given kind.
+func (s Settings) Backend(k codegen.Kind) (kernels.Backend, error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
 		return nil, fault.Commandf("%v", err)
@@ -321,13 +305,17 @@ func (s Settings) Backend() (kernels.Backend, error) {
 	if s.Tmp != "" {
 		cfg.Tmp = s.Tmp
 	}
-	return target.Backend(s.Target, target.Config{CC: cfg, Local: s.Local})
+	t := target.Config{CC: cfg, Local: s.Local}
+	if k == codegen.CUDA && target.Code(s.Target) == codegen.CPU {
+		t.Asked = "on " + OnGPU
+	}
+	return target.Backend(target.Of(s.Target, k), t)
 }
 
 // Portable returns the same backend as Backend. It returns an error if the backend makes no leaves
 // that a cache can keep.
-func (s Settings) Portable() (kernels.Portable, error) {
-	b, err := s.Backend()
+func (s Settings) Portable(k codegen.Kind) (kernels.Portable, error) {
+	b, err := s.Backend(k)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 // also counts the entries of an operand if their number is known. FitsDevice returns nil if leaves
 // run on CPUs. All ranks return the same error, and every rank must call it.
 func FitsDevice(k *prepared.Planned) error {
-	if k.Reader.Env.Code() != codegen.CUDA {
+	if k.Target.Kind != codegen.CUDA {
 		return nil
 	}
 	has, err := k.Reader.Env.DeviceMemory()

@@ -336,7 +336,7 @@ func (x *Forecast) addFinishing(most, blocks []int64) {
 // workspaceMemory returns an upper bound, in bytes, of the memory of a leaf's workspaces and
 // partial results on all threads of a rank. It returns 0 for CUDA.
 func (x *Forecast) workspaceMemory() (most int64) {
-	if x.k.Reader.Env.Code() == codegen.CUDA {
+	if x.k.Target.Kind == codegen.CUDA {
 		return 0
 	}
 	for _, u := range x.units {
@@ -395,9 +395,15 @@ func (x *Forecast) loadInput(operand int, s *estimate.Tensor) load.Input {
 func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	s := x.result()
 	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Layout.Type.Size()), Ahead: codegen.MapAhead}
-	units, inPlace, err := x.code.Units(x.like(), cost.Several())
-	x.units, x.refused = units, err
-	if m.InPlace = inPlace; err != nil {
+	x.refused = x.code.OnTarget(func() (err error) {
+		x.units, m.InPlace, err = x.code.Units(x.like(), cost.Several())
+		if err == nil && x.k.Target.Kind == codegen.CUDA {
+			err = x.code.OtherUnits()
+		}
+		return err
+	})
+	units := x.units
+	if x.refused != nil {
 		return m
 	}
 	if x.refused = x.code.Refused(x.counts()); x.refused != nil || m.Dense {

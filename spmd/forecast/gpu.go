@@ -18,7 +18,7 @@ import (
 // workspaces of known size; and the tensors that are placed in GPU memory. It returns nil if leaves
 // run on CPUs, or if no units are compiled.
 func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
-	if x.k.Reader.Env.Code() != codegen.CUDA || len(x.units) == 0 {
+	if x.k.Target.Kind != codegen.CUDA || len(x.units) == 0 {
 		return nil
 	}
 	list, pinned := make([]int64, x.p.Ranks), x.pinned()

@@ -21,6 +21,10 @@ type Planned struct {
 	Version   string `json:"version"`
 	Statement string `json:"statement"`
 	Ranks     int    `json:"ranks"`
+	// Target names the target of the statement. TargetReason says why it was chosen. It is "" if Target
+	// is the value of --target.
+	Target       string `json:"target"`
+	TargetReason string `json:"target_reason,omitempty"`
 	// sizes of the grid of ranks, which are numbered in row-major order; nil means one dimension
 	Machine []int64 `json:"machine,omitempty"`
 	// variables that are cut; for a block schedule, its loops from the outermost to the innermost
@@ -266,6 +270,7 @@ func (x *planner) fill(ctx context.Context) error {
 	if x.forecast.refused != nil {
 		return x.forecast.refused
 	}
+	x.out.Target, x.out.TargetReason = x.forecast.k.Target.Name, x.forecast.k.Target.Why
 	x.out.GPUMemory = x.forecast.gpuMemory(cost)
 	x.out.Time = x.time(x.forecast.want.Machine, cost)
 	x.out.Least = NewLeast(x.forecast.k, x.forecast.want.Given).Bytes()

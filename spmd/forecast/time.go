@@ -65,7 +65,7 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 			*s /= apart
 		}
 	}
-	if x.forecast.k.Reader.Env.Code() == codegen.CUDA || len(x.forecast.units) == 0 {
+	if x.forecast.k.Target.Kind == codegen.CUDA || len(x.forecast.units) == 0 {
 		return t
 	}
 	compile := m.Compile * float64(len(x.forecast.units))

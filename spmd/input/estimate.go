@@ -1,7 +1,6 @@
 package input
 
 import (
-	"distaff/codegen"
 	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcsfile"
@@ -117,7 +116,7 @@ func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, limit int64) plan.Give
 	}
 	return plan.Given{Norm: r.p.Norm, Names: r.p.Names, Read: read, Old: r.p.Old, Sizes: r.Sizes.Vars,
 		Blocks: blocks, Ranks: ranks,
-		Machine: machine, Placements: r.p.Placements, Device: r.Env.Code() == codegen.CUDA,
+		Machine: machine, Placements: r.p.Placements, Device: r.Env.Device(),
 		Schedule: r.p.Schedule,
 		Limit:    limit, ValueBytes: int64(r.Types[r.p.Result].Size()),
 		Format: func(tensor string) tensor.Format { return r.Formats[tensor] }, Entries: r.Estimate}

@@ -114,9 +114,9 @@ func TestGPUJobsRun(t *testing.T) {
 	}
 }
 
-// TestGPUJobsEmulated is TestGPUJobsRun on four emulated GPUs. They run the CUDA C++ of the leaves,
-// and compute products of matrices from the arguments of the library calls.
-func TestGPUJobsEmulated(t *testing.T) {
+// emulatedGPUs makes jobs run on emulated GPUs, one for each rank, until the test ends.
+func emulatedGPUs(t *testing.T) {
+	t.Helper()
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
 	}
@@ -124,6 +124,12 @@ func TestGPUJobsEmulated(t *testing.T) {
 	t.Cleanup(target.ReplaceCUDA(func(cfg target.Config) (kernels.Backend, error) {
 		return cuda.Emulated(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache})
 	}))
+}
+
+// TestGPUJobsEmulated is TestGPUJobsRun on four emulated GPUs. They run the CUDA C++ of the leaves,
+// and compute products of matrices from the arguments of the library calls.
+func TestGPUJobsEmulated(t *testing.T) {
+	emulatedGPUs(t)
 	texts := gpuJobs(t)
 	for _, name := range []string{"spmv-rows", "spmm-batched", "sddmm", "cannon", "ttm", "mttkrp"} {
 		t.Run(name, func(t *testing.T) { gpuJob(t, name, texts[name], 4).checked(t) })

@@ -50,7 +50,6 @@ type Options struct {
 	Stats   string   // file for the statistics; "" means that none are written
 	Argv    []string // the command line, for the statistics
 	Version string   // the program's version, for the statistics
-	Target  string   // the name of the target, for the statistics
 	// Say receives each printed line at rank 0. Note receives each remark to the user at rank 0.
 	// Both may be nil.
 	Say, Note func(line string)
@@ -78,6 +77,10 @@ type Taken struct {
 	First     float64 `json:"first"`   // the first run, with its preparation unless a warmup did it
 	Schedule  string  `json:"schedule"`
 	Compiler  string  `json:"compiler"`
+	// Target names the target of the statement. TargetReason says why it was chosen. It is "" if Target
+	// is the target of the job.
+	Target       string `json:"target"`
+	TargetReason string `json:"target_reason,omitempty"`
 	// Comm is the traffic of the statement in the last run of the whole file. It includes the
 	// traffic that moves the operands to the ranks that need them. It is set at rank 0 only, and
 	// only if statistics are written.
@@ -417,6 +420,7 @@ func (r *execution) statement(s *jobfile.Statement) error {
 		return err
 	}
 	took.Compiler = k.Compiler()
+	took.Target, took.TargetReason = k.Target()
 	seconds := time.Since(start).Seconds()
 	if took.Runs++; took.Runs == 1 {
 		took.First = seconds

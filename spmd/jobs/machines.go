@@ -62,7 +62,7 @@ func (r *names) how(s *jobfile.Statement, ranks int) (how program.How, err error
 	for _, c := range s.Schedule {
 		how.Schedule = append(how.Schedule, c.Text)
 	}
-	how.Network, how.IntermediateOrder = s.Network, s.IntermediateOrder
+	how.Network, how.IntermediateOrder, how.On = s.Network, s.IntermediateOrder, s.On
 	if how.Blocks, err = place.ParseBlocks(s.Split, s.Order, s.Extend, s.Map); err != nil {
 		return how, s.Locate(err)
 	}

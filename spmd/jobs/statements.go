@@ -151,7 +151,7 @@ func (s Statement) renamed() string {
 	}
 	isUsed := func(name string) bool { return used[name] }
 	names := numbered{}
-	parts := []string{names.rename(g.Statement, isUsed), fmt.Sprint(s.Runs)}
+	parts := []string{names.rename(g.Statement, isUsed), fmt.Sprint(s.Runs), s.Statement.On}
 	if g.Machine != nil {
 		names[g.Machine.Name] = "$machine"
 		parts = append(parts, g.Machine.String())

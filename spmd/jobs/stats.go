@@ -43,7 +43,8 @@ func (r *execution) statistics() ([]byte, error) {
 	s := fileStats{Statements: r.report.Statements}
 	s.Version, s.Argv, s.Statement = r.o.Version, r.o.Argv, r.names.f.Name
 	s.Schedule, s.Compiler = r.allSchedules()
-	s.Ranks, s.Threads, s.Target = len(ranks), r.p.Threads(), r.o.Target
+	s.Ranks, s.Threads = len(ranks), r.p.Threads()
+	s.Target, s.TargetReason = r.p.Target()
 	s.Inputs = map[string]stats.Input{}
 	for _, t := range r.names.f.Tensors {
 		in, ok := r.names.input(t)

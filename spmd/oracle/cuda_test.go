@@ -92,7 +92,7 @@ func realGPU(t *testing.T) kernels.Backend {
 // TestJobsCUDA compares jobs on a real GPU with the reference.
 func TestJobsCUDA(t *testing.T) {
 	realGPU(t)
-	sweep(t, cudaJobs{Jobs{Target: spmd.CUDA, Blocks: true}}, Options{Follow: 0.3}, 100)
+	sweep(t, Jobs{Target: spmd.CUDA, Blocks: true}, Options{Follow: 0.3}, 100)
 }
 
 // TestCUDAPrograms compares programs whose tensors stay on a real GPU with the reference. make
@@ -106,16 +106,4 @@ func TestCUDAPrograms(t *testing.T) {
 		t.Skip(cuda.Probe().NVRTCErr)
 	}
 	gpuPrograms(t, 40)
-}
-
-// cudaJobs runs jobs on a GPU. A job without a default schedule for GPUs runs on the CPU.
-type cudaJobs struct{ Jobs }
-
-func (e cudaJobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
-	out, err := e.Jobs.Run(ctx, p)
-	if isRefusedOnGPU(err) {
-		e.Target = ""
-		return e.Jobs.Run(ctx, p)
-	}
-	return out, err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,7 +132,12 @@ func (c *programCase) check() error {
 	o := spmd.Options{Ranks: c.ranks, Threads: 1, Check: c.fresh}
 	switch {
 	case c.gpu:
-		o.Target = spmd.CUDA
+		o.Target = c.target
+		o.Note = func(line string) {
+			if strings.Contains(line, " runs on the CPU: ") {
+				c.onCPU.Add(1)
+			}
+		}
 	case !c.compile:
 		o.Target = spmd.Interpreter
 	}
@@ -319,7 +325,7 @@ func (s *progStep) do(p *spmd.Program, prepared map[int]*spmd.ProgramStatement,
 		}
 		return p.Set(s.name, spmd.InMemory(m), spmd.Storage{})
 	case "prepare":
-		how := spmd.How{}
+		how := spmd.How{On: s.on}
 		if s.splits != nil {
 			how.Blocks = &place.BlockSpec{}
 			for _, text := range s.splits {
@@ -338,7 +344,14 @@ func (s *progStep) do(p *spmd.Program, prepared map[int]*spmd.ProgramStatement,
 	case "close":
 		prepared[s.id].Close()
 	case "do":
-		return p.Do(s.stmt)
+		if s.on == "" {
+			return p.Do(s.stmt)
+		}
+		k, err := p.Prepare(s.stmt, spmd.How{On: s.on})
+		if err != nil {
+			return err
+		}
+		return k.Run()
 	}
 	return nil
 }

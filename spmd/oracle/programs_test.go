@@ -18,9 +18,11 @@ type programCase struct {
 	ranks   int
 	compile bool // compile leaves and do not interpret them
 	fresh   bool // results never reuse the memory of the previous value
-	gpu     bool // leaves run on a GPU
-	// If not nil, the run stores the number, from 1, of a step that has no schedule for a GPU.
+	gpu     bool // there are GPUs, and the program's target is target
+	target  string
+	// If not nil, the run stores the number, from 1, of a step on a GPU that the GPU refuses.
 	refused *atomic.Int64
+	onCPU   *atomic.Int64 // if not nil, counts statements that the GPU refuses and the CPU runs
 	steps   []*progStep
 }
 
@@ -35,8 +37,9 @@ type progStep struct {
 	mode   int     // place
 	stmt   string  // do, prepare
 	splits []string
-	id     int // prepare, run, close
-	code   int // do, run: the expected exit code, or 0
+	on     string // do, prepare: what the statement runs on (spmd.How.On)
+	id     int    // prepare, run, close
+	code   int    // do, run: the expected exit code, or 0
 
 	want  *Want  // do, run: the expected result; nil if the statement must be refused
 	left  string // do, run: the name of the result
@@ -60,9 +63,9 @@ func (s *progStep) String() string {
 		}
 		return text
 	case "do":
-		return "do " + s.stmt
+		return "do " + s.stmt + onText(s.on)
 	case "prepare":
-		return fmt.Sprintf("prepare %d %s %v", s.id, s.stmt, s.splits)
+		return fmt.Sprintf("prepare %d %s %v", s.id, s.stmt, s.splits) + onText(s.on)
 	case "run", "close":
 		return fmt.Sprintf("%s %d", s.op, s.id)
 	case "place":
@@ -71,10 +74,18 @@ func (s *progStep) String() string {
 	return s.op + " " + s.name
 }
 
+// onText returns a clause that says what a statement runs on, or "".
+func onText(on string) string {
+	if on == "" {
+		return ""
+	}
+	return " on " + on
+}
+
 // String returns the program as text, one line for each step.
 func (c *programCase) String() string {
-	text := fmt.Sprintf("ranks %d, compiled %v, fresh %v, on a GPU %v\n", c.ranks, c.compile, c.fresh,
-		c.gpu)
+	text := fmt.Sprintf("ranks %d, compiled %v, fresh %v, on GPUs %v with the target %q\n", c.ranks,
+		c.compile, c.fresh, c.gpu, c.target)
 	for _, s := range c.steps {
 		text += s.String() + "\n"
 	}

@@ -12,12 +12,18 @@ import (
 type Line struct{ Label, Text string }
 
 // Schedule describes which rank runs what. A block schedule takes one line. A distributed schedule
-// takes lines for its machine, for each loop, for the cuts, and for the leaf.
-func Schedule(p *forecast.Planned) []Line {
-	if p.Nest == nil {
-		return []Line{{"blocks", blockLoops(p)}}
+// takes lines for its machine, for each loop, for the cuts, and for the leaf. Unless the target is
+// the CPU because nobody says otherwise, the first line is about the target.
+func Schedule(p *forecast.Planned) (list []Line) {
+	if p.TargetReason != "" {
+		list = append(list, Line{"target", p.Target + " (" + tensor.Printable(p.TargetReason) + ")"})
+	} else if p.Target != "cpu" {
+		list = append(list, Line{"target", p.Target})
 	}
-	list := []Line{{"machine", extents(p.Machine)}}
+	if p.Nest == nil {
+		return append(list, Line{"blocks", blockLoops(p)})
+	}
+	list = append(list, Line{"machine", extents(p.Machine)})
 	for k, l := range p.Nest {
 		line := Line{"", nestLoop(l)}
 		if k == 0 {

@@ -3,6 +3,7 @@ package prepared
 import (
 	"slices"
 
+	"distaff/codegen"
 	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/spmd/exec"
@@ -44,6 +45,9 @@ func (c *call) setRanges(ranges map[string][2]int64) {
 // adds to a block.
 func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
 	s, p := c.leaf, c.leaf.p
+	if err := c.fetch(to.Block); err != nil {
+		return nil, err
+	}
 	t, made, err := c.aim(to)
 	if err != nil {
 		return nil, err
@@ -71,6 +75,21 @@ func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
 		t.Trust()
 	}
 	return t, nil
+}
+
+// fetch copies values that the device has newer to the host, if the leaf runs on a CPU: the values
+// of the arguments, and of the block that the leaf writes to. block may be nil.
+func (c *call) fetch(block *tcs.Tensor) error {
+	p := c.leaf.p
+	if p.Target.Kind == codegen.CUDA {
+		return nil
+	}
+	for _, t := range c.args {
+		if err := p.Reader.Env.Fetch(t); err != nil {
+			return err
+		}
+	}
+	return p.Reader.Env.Fetch(block)
 }
 
 // aim sets c.all to the arguments of the call. It returns t, the tensor that the call writes. isNew

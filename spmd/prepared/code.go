@@ -68,7 +68,7 @@ func (c *Code) GroupUnits() (units []*codegen.Unit) {
 // Leaves returns the units of the groups' leaves and of the leaf that adds two blocks, if there is
 // one. It builds no leaf. like holds the specification of each operand. Every rank must call it.
 func (c *Code) Leaves(like map[string]codegen.Tensor) ([]*codegen.Unit, error) {
-	if err := c.compileGroups(like); err != nil {
+	if err := c.OnTarget(func() error { return c.compileAll(like) }); err != nil {
 		return nil, err
 	}
 	units := c.GroupUnits()
@@ -253,7 +253,7 @@ func (c *Code) CompileAlone(like map[string]codegen.Tensor, name string) (*codeg
 	if name == "" { // a named leaf is for callers with any sizes
 		s.exact = c.p.Parsed.Norm.Vars
 	}
-	err = s.compile()
+	err = c.OnTarget(s.compile)
 	return s.unit, err
 }
 

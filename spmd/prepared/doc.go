@@ -26,6 +26,7 @@
 //	onecall.go    the one call of a rank, bound once
 //	result.go     the result's blocks: narrowed, moved to their placement, completed
 //	refused.go    leaf calls that would fail or never end, for runs and plans
+//	target.go     what leaves run on: the GPU, or the CPU if the GPU does not take the statement
 //	code.go       Code: a leaf for each group of terms, and leaves that work on blocks of the result
 //	pattern.go    values computed into an existing result (spmd.Job.FixedPattern)
 //	inplace.go    steps that add to one block

@@ -13,11 +13,11 @@ import (
 // every rank can make the leaf of every unit (kernels.Backend.Complete). It returns false if the
 // result has a fixed pattern. Every rank must call it.
 func (p *Planned) accumulates() (bool, error) {
-	if p.Reader.Env.Code() == codegen.CUDA || p.Options.FixedPattern != nil ||
+	if p.Target.Kind == codegen.CUDA || p.Options.FixedPattern != nil ||
 		p.Problem.StepsApart() {
 		return false, nil
 	}
-	b, err := p.Reader.Env.Backend()
+	b, err := p.Reader.Env.Backend(p.Target.Kind)
 	if err != nil {
 		return false, err
 	}

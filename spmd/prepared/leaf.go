@@ -81,7 +81,7 @@ func (s *leaf) request() codegen.Request {
 		Tensors: codegen.Tensors{All: map[string]codegen.Tensor{}, Old: s.old,
 			Sizes: p.Reader.Sizes.Vars, Exact: s.exact, InPlace: s.inPlace},
 		// the capacity is equal at all ranks, which compile one leaf
-		Target: codegen.Target{Kind: p.Reader.Env.Code(), Forms: s.forms,
+		Target: codegen.Target{Kind: p.Target.Kind, Forms: s.forms,
 			CapacityBytes: p.Options.MemoryLimit / 8},
 		// a plan must decide the same as a run, and a plan knows sizes but only estimates of
 		// entries
@@ -133,7 +133,7 @@ func (s *leaf) load() error {
 	if err := p.Reader.Env.Allow(s.unit); err != nil {
 		return err
 	}
-	b, err := p.Reader.Env.Backend()
+	b, err := p.Reader.Env.Backend(p.Target.Kind)
 	if err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ func (s *leaf) interrupted(f *kernels.FaultError) error {
 
 // cacheKey returns the leaf's key in the cache of compiled leaves, for messages.
 func (s *leaf) cacheKey() string {
-	b, err := s.p.Reader.Env.Backend()
+	b, err := s.p.Reader.Env.Backend(s.p.Target.Kind)
 	if err != nil {
 		return "unknown: " + err.Error()
 	}

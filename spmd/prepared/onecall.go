@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"distaff/codegen"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/exec"
@@ -86,7 +87,7 @@ func (x *oneCall) make(blocks []*tcs.Tensor) error {
 		return err
 	}
 	for _, t := range x.made.made {
-		if t != nil {
+		if t != nil && x.p.Target.Kind == codegen.CUDA {
 			x.p.Reader.Env.Keep(t)
 		}
 	}

@@ -157,7 +157,7 @@ func (p *Planned) CanWriteOver(h *input.Held) bool {
 	if n == nil || n.whole {
 		return n != nil && len(h.Blocks.Owners) == 1
 	}
-	return h.Apart && (h.Replica != nil) == n.IsKnown() && p.Reader.Env.Code() != codegen.CUDA &&
+	return h.Apart && (h.Replica != nil) == n.IsKnown() && p.Target.Kind != codegen.CUDA &&
 		(n.result.HasSameDistribution(h.Blocks) || slices.Equal(n.result.Owners, h.Blocks.Owners) &&
 			slices.EqualFunc(n.result.Boxes, h.Blocks.Boxes, slices.Equal[[][2]int64]))
 }

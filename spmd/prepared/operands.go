@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"distaff/codegen"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
@@ -242,9 +243,10 @@ func (x *Operands) Whole(name string) (*tcs.Tensor, error) {
 
 // keep keeps this rank's blocks of an operand, and its replica, in the memory of the device that
 // runs leaves. It does nothing if the operand's placement names the host's memory. It also does
-// nothing if the program may change the operand's values without a statement (Reader.MayChange).
+// nothing if leaves run on CPUs, or if the program may change the operand's values without a
+// statement (Reader.MayChange).
 func (x *Operands) keep(operand int) {
-	if x.p.Reader.MayChange(x.p.Problem.Operands[operand].Tensor) {
+	if x.p.Target.Kind == codegen.CPU || x.p.Reader.MayChange(x.p.Problem.Operands[operand].Tensor) {
 		return
 	}
 	x.kept[operand] = true

@@ -27,7 +27,7 @@ func (s *leaf) hasLevels(t *tcs.Tensor, args []*tcs.Tensor) bool {
 		return true
 	}
 	// otherwise the result has level arrays of its own
-	if u.Shares < 1 || u.Repack || s.p.Reader.Env.Code() == codegen.CUDA {
+	if u.Shares < 1 || u.Repack || s.p.Target.Kind == codegen.CUDA {
 		return false
 	}
 	from := args[u.Shares-1]

@@ -70,7 +70,7 @@ func newPattern(s *leaf, args []*tcs.Tensor) (e *pattern, err error) {
 // the result of this job. own holds the blocks of each operand.
 func (p *Planned) checkPattern(own []map[plan.Block]*tcs.Tensor) error {
 	name, t := p.Parsed.Result, p.Options.FixedPattern
-	if p.Reader.Env.Code() == codegen.CUDA {
+	if p.Target.Kind == codegen.CUDA {
 		return fault.Commandf(
 			"a result to compute into: got --target=cuda, which allocates its own results; " +
 				"want --target=cpu")

@@ -11,6 +11,7 @@ import (
 	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/spmd/assemble"
+	"distaff/spmd/env"
 	"distaff/spmd/input"
 	"distaff/spmd/load"
 	"distaff/spmd/partition"
@@ -25,6 +26,8 @@ type Planned struct {
 	Parsed  *input.Statement
 	Options Options
 	Problem *plan.Problem
+	// Target says what leaves run on. OnTarget may change it.
+	Target env.Target
 	// Sums says that the statement adds values. The sign of a zero may then depend on the plan and
 	// on how leaves are compiled.
 	Sums       bool
@@ -47,6 +50,7 @@ type Options struct {
 	// Leaves says that values of results may stay on the device. The caller then calls
 	// env.Env.Fetch before it reads the values.
 	Leaves  bool
+	On      string // what the statement runs on, as env.Env.TargetOf takes it
 	Network string // how products are contracted; see codegen.Request
 	Order   int    // the most variables of an intermediate tensor; 0 means any number
 	// upper bound of the number of runs; 0 if it is unknown or if runs are timed

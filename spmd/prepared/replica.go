@@ -77,7 +77,7 @@ func (x *Operands) gatherAgain(name string) (bool, error) {
 	r, b := x.p.Reader, x.p.Reader.HeldBlocks(name)
 	list := x.p.accesses(name)
 	if b == nil || r.HasReplica(name) || !b.InRows(r.Env.Comm.Size()) ||
-		r.Env.Code() == codegen.CUDA ||
+		x.p.Target.Kind == codegen.CUDA ||
 		slices.ContainsFunc(list, func(i int) bool {
 			return !x.gathered[i] || x.rank.Replicas[i] == nil
 		}) {

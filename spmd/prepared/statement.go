@@ -36,9 +36,10 @@ type Statement struct {
 
 // New returns a statement that follows a plan. Its operands are not loaded yet.
 func New(in *input.Reader, parsed *input.Statement, o Options, problem *plan.Problem) *Statement {
-	n, cuda := len(problem.Operands), in.Env.Code() == codegen.CUDA
+	n := len(problem.Operands)
 	p := &Planned{Reader: in, Parsed: parsed, Options: o, Problem: problem,
 		Sums: addsValues(parsed.Norm), Replicated: make([]bool, n)}
+	p.setTarget()
 	if problem.Whole {
 		p.OneStep = &OneStep{whole: true}
 	} else if o.Replicas && problem.Ranks > 1 {
@@ -47,9 +48,7 @@ func New(in *input.Reader, parsed *input.Statement, o Options, problem *plan.Pro
 	k := &Statement{Planned: p, Code: &Code{p: p}}
 	k.rank = &exec.Rank{Comm: in.Env.Comm, Plan: problem, Limit: in.Env.Limit,
 		Alloc: in.Env.Arena.Alloc, Call: k.step, Located: in.Env.Located, Rows: k.rows,
-		Threads: in.Env.Threads, Replicas: make([]*tcs.Tensor, n),
-		// blocks on a device are not moved or shared
-		Moves: o.Alone && !cuda, Shares: !cuda}
+		Threads: in.Env.Threads, Replicas: make([]*tcs.Tensor, n)}
 	for _, o := range problem.Operands {
 		k.rank.Like = append(k.rank.Like, p.likeOf(o.Tensor))
 	}
@@ -80,8 +79,11 @@ func (k *Statement) Compile() error {
 			return err
 		}
 	}
-	if err := c.compileGroups(like); err != nil {
+	if err := c.OnTarget(func() error { return c.compileAll(like) }); err != nil {
 		return err
+	}
+	if p.Target.Kind == codegen.CPU { // blocks on a device are not moved or shared
+		k.rank.Moves, k.rank.Shares = p.Options.Alone, true
 	}
 	if err := c.Refused(nil); err != nil {
 		return err
@@ -171,6 +173,7 @@ func (k *Statement) Compute(target *input.Held) (*input.Held, error) {
 	}
 	if target != nil {
 		tcs.CloseAll(own)
+		k.changed(target)
 		return target, nil
 	}
 	return k.Result.deliver(own)
@@ -188,11 +191,26 @@ func (k *Statement) computeHere(target *input.Held) (*input.Held, error) {
 	k.Work.end(k.Code.leaves[0], t)
 	switch {
 	case over:
+		k.changed(target)
 		return target, nil
 	case n.whole:
 		return k.Result.deliver(map[plan.Block]*tcs.Tensor{0: t})
 	}
 	return n.held(k.rank.Comm.Rank(), t), nil
+}
+
+// changed tells the device that this rank's memory of h was written. It does nothing if leaves run
+// on the device.
+func (k *Statement) changed(h *input.Held) {
+	if k.Planned.Target.Kind == codegen.CUDA {
+		return
+	}
+	for _, t := range h.Blocks.Own {
+		k.Planned.Reader.Env.Changed(t)
+	}
+	if h.Replica != nil {
+		k.Planned.Reader.Env.Changed(h.Replica)
+	}
 }
 
 // step calls a leaf for package exec.
@@ -219,7 +237,7 @@ func (k *Statement) step(c exec.Call) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	k.Work.count(&x)
-	stays := p.Options.Leaves && p.Reader.Env.Code() == codegen.CUDA && k.Code.isOnlyWriter() &&
+	stays := p.Options.Leaves && p.Target.Kind == codegen.CUDA && k.Code.isOnlyWriter() &&
 		k.rank.Sparse == nil && !k.rank.Adds && p.Problem.StaysAt(k.rank.Comm.Rank())
 	return x.run(c.To, stays)
 }

@@ -122,7 +122,7 @@ const maxHastyWork = 20e6
 // runs. All ranks decide the same.
 func (s *leaf) setHasty() {
 	p := s.p
-	if p.Options.Runs == 0 || p.Reader.Env.Code() != codegen.CPU {
+	if p.Options.Runs == 0 || p.Target.Kind != codegen.CPU {
 		return
 	}
 	all := s.workOfRun() * float64(p.Options.Runs)

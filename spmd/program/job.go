@@ -36,8 +36,8 @@ type Spec struct {
 	// *Made, unless Made is nil.
 	LeavesOnly bool
 	Made       *[]*codegen.Unit
-	// Stats holds the parts of the statistics that the command knows: version, arguments,
-	// statement, schedule and target.
+	// Stats holds the parts of the statistics that the command knows: version, arguments, statement
+	// and schedule.
 	Stats stats.Stats
 }
 
@@ -97,6 +97,9 @@ func (j *Job) Prepared() *prepared.Statement { return j.s.k }
 // inputs, and may read entries, for example if a size is unknown without them. It does not run the
 // statement.
 func (j *Job) Plan(ranks int, blocks *place.BlockSpec) error {
+	if err := j.p.env.Settle(); err != nil {
+		return err
+	}
 	if err := j.s.open(); err != nil {
 		return err
 	}
@@ -279,6 +282,7 @@ func (j *Job) statistics(start time.Time) ([]byte, error) {
 	if err != nil || !j.p.env.Root() {
 		return nil, err
 	}
+	st.Target, st.TargetReason = j.s.Target()
 	st.Ranks, st.Threads, st.Compiler = len(ranks), j.p.Threads(), k.Code.Compiler()
 	st.Inputs = map[string]stats.Input{}
 	for name, s := range j.Reader.Sources {
@@ -309,7 +313,7 @@ func (j *Job) addWork(ranks []stats.Rank) {
 		return
 	}
 	var m *tune.Model
-	if j.spec.Stats.Target == target.CPU {
+	if name, _ := j.s.Target(); name == target.CPU {
 		var err error
 		if m, err = tuned.MachineModel(); err != nil {
 			j.p.env.Detail("the cached machine model cannot be used: " + err.Error())

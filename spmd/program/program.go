@@ -89,6 +89,13 @@ func New(e *env.Env, o Options) *Program {
 func (p *Program) Rank() int  { return p.env.Comm.Rank() }
 func (p *Program) Ranks() int { return p.env.Comm.Size() }
 
+// Target returns the name of the target that statements run on by default. why is the reason, or ""
+// if the user named the target.
+func (p *Program) Target() (name, why string) {
+	t := p.env.TargetOf("")
+	return t.Name, t.Why
+}
+
 // MemoryLimit returns the given memory limit of a rank in bytes, or 0 if none is given.
 func (p *Program) MemoryLimit() int64 { return p.o.MemoryLimit }
 

@@ -3,7 +3,6 @@ package program
 import (
 	"slices"
 
-	"distaff/codegen"
 	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
@@ -169,7 +168,7 @@ func (p *Program) Place(name string, mode int) error {
 // PlaceOn moves a tensor to a placement on a machine. Its values do not change. Every rank must
 // call it.
 func (p *Program) PlaceOn(name string, m *place.Machine, to place.Placement) error {
-	if err := to.CheckMemory(p.env.Code() == codegen.CUDA); err != nil {
+	if err := to.CheckMemory(p.env.Device()); err != nil {
 		return err
 	}
 	err := p.place(name, func(order int) (int, error) {

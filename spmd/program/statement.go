@@ -6,11 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"distaff/codegen"
 	"distaff/codegen/diag"
 	"distaff/codegen/network"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/io/tensor"
+	"distaff/spmd/comm"
+	"distaff/spmd/env"
 	"distaff/spmd/fault"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
@@ -32,6 +35,9 @@ type How struct {
 	// variables of an intermediate; 0 allows any number.
 	Network           string
 	IntermediateOrder int
+	// On names the target of the statement: "cpu", "gpu", or "" for the target of the program. With
+	// "gpu", Prepare returns an error if the machine has no GPU or the GPU refuses the statement.
+	On string
 	// Runs is the largest number of runs of the statement, or 0 if it is unknown. A statement with
 	// little work in all its runs is compiled with less optimization. It computes the same bits.
 	Runs int64
@@ -42,6 +48,9 @@ func (h *How) check() error {
 	if h.IntermediateOrder < 0 {
 		return fault.Commandf("got the intermediate order %d, want 0 (no limit) or more",
 			h.IntermediateOrder)
+	}
+	if err := env.CheckOn(h.On); err != nil {
+		return err
 	}
 	return network.CheckWay(h.Network)
 }
@@ -90,6 +99,9 @@ func (p *Program) Prepare(text string, how How) (*Statement, error) {
 	if err := how.check(); err != nil {
 		return nil, err
 	}
+	if err := p.env.Has(how.On); err != nil {
+		return nil, p.failed(err)
+	}
 	s := &Statement{p: p, text: text, how: how}
 	if err := s.prepare(); err != nil {
 		s.close()
@@ -125,6 +137,16 @@ func (s *Statement) Compiler() string {
 		return ""
 	}
 	return s.k.Code.Compiler()
+}
+
+// Target returns the name of the target that the statement runs on, and the reason. The reason is
+// "" if this is the target of the program. Before the statement is prepared, both are "".
+func (s *Statement) Target() (name, why string) {
+	if s.k == nil {
+		return "", ""
+	}
+	t := s.k.Planned.Target
+	return t.Name, t.Why
 }
 
 // close releases all resources of the statement. It can be prepared again.
@@ -306,7 +328,26 @@ func (s *Statement) planHere() error {
 	if err := s.fits(); err != nil || s.loads {
 		return err
 	}
-	return forecast.FitsDevice(s.k.Planned)
+	return s.fitsDevice()
+}
+
+// fitsDevice returns an error if the statement runs on a GPU and certainly needs more memory than
+// the GPU has. It returns nil if the statement runs on the CPU instead, because the GPU refuses the
+// statement or because the user left the choice of the target to Distaff. Every rank must call it.
+func (s *Statement) fitsDevice() error {
+	k := s.k.Planned
+	err := forecast.FitsDevice(k)
+	if err == nil || comm.ExitCode(err) != diag.ExitMemory || k.Target.Strict {
+		return err
+	}
+	if k.Target.Auto {
+		k.ToCPU("its tensors need more memory than a GPU has")
+		return nil
+	}
+	if refused := s.k.Code.Try(); refused == nil && k.Target.Kind == codegen.CPU {
+		return nil
+	}
+	return err
 }
 
 // fits refuses the statement if the memory that its plan certainly needs exceeds the limit. Every
@@ -321,7 +362,7 @@ func (s *Statement) fits() error {
 func (o Options) Prepared(how How) prepared.Options {
 	return prepared.Options{MemoryLimit: o.MemoryLimit, Several: true, Locked: true, Over: !o.Fresh,
 		Replicas: true, Leaves: true, Verify: o.Verify,
-		Network: how.Network, Order: how.IntermediateOrder, Runs: how.Runs}
+		On: how.On, Network: how.Network, Order: how.IntermediateOrder, Runs: how.Runs}
 }
 
 // allLoaded reports whether the program has loaded every operand of a statement that is a tensor of

@@ -13,21 +13,24 @@ import (
 // Stats is the content of the file that --stats writes. Times are in seconds. Phases.Store and
 // Phases.Total are times of rank 0. The other times in Phases are times of the slowest rank.
 type Stats struct {
-	Version   string           `json:"version"`
-	Argv      []string         `json:"argv"`
-	Statement string           `json:"statement"`
-	Schedule  string           `json:"schedule"`
-	Ranks     int              `json:"ranks"`
-	Threads   int              `json:"threads"`
-	Target    string           `json:"target"`
-	Hosts     []string         `json:"hosts"`
-	Compiler  string           `json:"compiler"`
-	Inputs    map[string]Input `json:"inputs"`
-	Phases    Phases           `json:"phases"`
-	Comm      Comm             `json:"comm"`
-	Balance   Balance          `json:"balance"`
-	Work      *Work            `json:"work,omitempty"` // nil if a job file ran
-	PeakRSS   []int64          `json:"peak_rss_bytes"`
+	Version   string   `json:"version"`
+	Argv      []string `json:"argv"`
+	Statement string   `json:"statement"`
+	Schedule  string   `json:"schedule"`
+	Ranks     int      `json:"ranks"`
+	Threads   int      `json:"threads"`
+	// Target names the target of the leaves. TargetReason says why it was chosen. It is "" if Target is
+	// the value of --target.
+	Target       string           `json:"target"`
+	TargetReason string           `json:"target_reason,omitempty"`
+	Hosts        []string         `json:"hosts"`
+	Compiler     string           `json:"compiler"`
+	Inputs       map[string]Input `json:"inputs"`
+	Phases       Phases           `json:"phases"`
+	Comm         Comm             `json:"comm"`
+	Balance      Balance          `json:"balance"`
+	Work         *Work            `json:"work,omitempty"` // nil if a job file ran
+	PeakRSS      []int64          `json:"peak_rss_bytes"`
 }
 
 // Input is a file that was read, and the checksum of its content.
