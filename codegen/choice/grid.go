@@ -44,6 +44,8 @@ func (u onUnit) counts(target *cin.Access) error {
 		return !slices.Equal(f.Graph.RootsOf(l.Var), []string{first})
 	}
 	switch {
+	case u.writesParts():
+		return nil
 	case u.race != cin.NoRaces && u.race != cin.IgnoreRaces:
 		return refused(2,
 			"%s (its format is %s) is counted and written row by row; want NoRaces, on a loop "+
@@ -54,6 +56,17 @@ func (u onUnit) counts(target *cin.Access) error {
 				"outermost variable, %s, can be parallel", target.Key(), form, first)
 	}
 	return nil
+}
+
+// writesParts reports whether the loop is over tiles of a row of a matrix. A thread of the GPU then
+// writes a tile. The loops around it must be over rows.
+func (u onUnit) writesParts() bool {
+	f, v := u.facts, u.loop.Var
+	c := f.Graph.OfLoop(v)
+	return u.unit == cin.GPUThread && u.race == cin.NoRaces && c != nil && len(f.Vars) == 2 &&
+		slices.Equal(f.Graph.RootsOf(v), f.Vars[1:]) && v != c.Leaves[len(c.Leaves)-1] &&
+		!slices.ContainsFunc(u.outer,
+			func(l *cin.Forall) bool { return !slices.Equal(f.Graph.RootsOf(l.Var), f.Vars[:1]) })
 }
 
 // CheckGrid checks the loops of a statement against the rules of a GPU. It is called after all

@@ -23,6 +23,8 @@ const (
 	// three or more levels, because their slices may be huge. A.8 has 4.
 	perWarpTree   = 128
 	copiedEntries = 4       // entries of a thread in ownPlaces, coordinates of one in tiledRows
+	partedRow     = 64      // entries of a row that is long enough for the threads of a warp
+	tableRowsEach = 4       // rows of a warp, if it must search for its first row
 	tableWarps    = 8       // warps of a block that has a hash table for each warp
 	scalarTerms   = 8       // terms that a thread sums for a scalar result
 	fewResults    = 1 << 13 // if a result has fewer places, a warp computes each sum
@@ -45,7 +47,9 @@ func (s *Shape) formsOfNest() (out []Form) {
 	if s.loops != nil && s.driver == nil && !s.hasSparse(s.sum.RHS) && s.Result.AllDense() {
 		out = append(out, s.try(s.dense)...)
 	}
-	return append(out, s.try(s.tableRows(true), s.tableRows(false), s.warpRows, s.rowsAcross)...)
+	return append(out, s.try(s.tableRows(true, 1), s.tableRows(true, tableRowsEach),
+		s.tableRows(false, 1), s.tableRows(false, tableRowsEach), s.partedRows, s.warpRows,
+		s.rowsAcross)...)
 }
 
 // try returns the forms that the functions in ways make. A function returns nil if its form does

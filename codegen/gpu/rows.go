@@ -234,8 +234,8 @@ func (s *Shape) rowsOf(j *cin.Forall, i string) *cin.Access {
 // tableRows returns the form that gives each row of a sparse result to a warp, if the rows are
 // summed in a workspace, which is a hash table. If lanes is true, the threads of the warp share the
 // loops over the last variable of the result. Otherwise only one of them adds to the table at a
-// time.
-func (s *Shape) tableRows(lanes bool) func() Form {
+// time. perWarp is the number of neighbouring rows of a warp.
+func (s *Shape) tableRows(lanes bool, perWarp int) func() Form {
 	return func() Form {
 		outer, ok := s.Body.(*cin.Forall)
 		if !ok || s.Shared != nil || s.Result.AllDense() || outer.Var != s.Vars[s.Result.Order[0]] ||
@@ -243,12 +243,20 @@ func (s *Shape) tableRows(lanes bool) func() Form {
 			return nil
 		}
 		block, warp := s.name("block"), s.name("warp")
-		texts := []string{
-			s.insertion(),
-			fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each %s, or a block if its sums are many",
-				outer.Var, block, warp, tableWarps, outer.Var),
-			"parallelize(" + block + ",GPUBlock,NoRaces) # each writes its own elements",
-			"parallelize(" + warp + ",GPUWarp,NoRaces)"}
+		texts := []string{s.insertion()}
+		if perWarp == 1 {
+			texts = append(texts, fmt.Sprintf(
+				"split(%s,%s,%s,%d) # a warp for each %[1]s, or a block if its sums are many",
+				outer.Var, block, warp, tableWarps))
+		} else {
+			in, row := s.name(outer.Var+"1"), s.name(outer.Var+"_row")
+			texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d)", outer.Var, block, in,
+				tableWarps*perWarp), fmt.Sprintf("split(%s,%s,%s,%d) # a warp for %[4]d coordinates "+
+				"of %[5]s, or a block if their sums are many", in, warp, row, perWarp, outer.Var))
+		}
+		texts = append(texts,
+			"parallelize("+block+",GPUBlock,NoRaces) # each writes its own elements",
+			"parallelize("+warp+",GPUWarp,NoRaces)")
 		if lanes {
 			last := s.Vars[s.Result.Order[len(s.Vars)-1]]
 			texts = append(texts, "parallelize("+last+
@@ -256,6 +264,40 @@ func (s *Shape) tableRows(lanes bool) func() Form {
 		}
 		return s.lines(texts...)
 	}
+}
+
+// partedRows returns the form that gives each row of a sparse matrix to a warp, whose threads write
+// parts of the row. The parts have the same number of entries of one operand. The rows of this
+// operand must be long.
+func (s *Shape) partedRows() Form {
+	f := s.Result
+	if len(s.loops) != 2 || s.Shared != nil || len(f.Levels) != 2 || f.Levels[0] != tensor.Dense ||
+		f.Levels[1] != tensor.Compressed || s.loops[0] != s.Vars[f.Order[0]] {
+		return nil
+	}
+	var longest *cin.Access
+	cin.ExprAccesses(s.sum.RHS, func(a *cin.Access) {
+		g, ok := s.Format(a.Name)
+		if ok && len(g.Levels) == 2 && g.Levels[0] == tensor.Dense && g.Levels[1] == tensor.Compressed &&
+			a.Vars[g.Order[0]] == s.loops[0] && a.Vars[g.Order[1]] == s.loops[1] &&
+			(longest == nil || s.Entries(a.Name) > s.Entries(longest.Name)) {
+			longest = a
+		}
+	})
+	rows := s.Size(s.loops[0])
+	if longest == nil || rows == 0 || s.Entries(longest.Name) < rows*partedRow {
+		return nil
+	}
+	i, k := s.loops[0], s.loops[1]
+	block, warp, p, thread, nz := s.name("block"), s.name("warp"), s.name(k+"pos"), s.name("thread"),
+		s.name("nz")
+	return s.lines(s.insertion(),
+		fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each %s", i, block, warp, tableWarps, i),
+		fmt.Sprintf("pos(%s,%s,%s)", k, p, s.key(longest)),
+		fmt.Sprintf("divide(%s,%s,%s,%d) # its threads write parts of the row", p, thread, nz, warpLanes),
+		"parallelize("+block+",GPUBlock,NoRaces) # each writes its own elements",
+		"parallelize("+warp+",GPUWarp,NoRaces)",
+		"parallelize("+thread+",GPUThread,NoRaces)")
 }
 
 // fillsTable reports whether s has a workspace over index variables.

@@ -66,22 +66,30 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want 
 		return ir.Truth(true)
 	}
 	p := &merge.Loop{F: f, E: e, Want: want, Body: l.body(f.Body)}
-	p.CountAssigned()
 	from, to := pieceRange(l.b, e, f.Var, o.Iv.Lo, o.Iv.Hi)
 	rows := units.FindBlockRows(f, e, o)
-	v := l.b.Var(f.Var)
-	some := p.Collect(nil, func() (some ir.Expr) {
+	loop := func(open, done func(number ir.Expr)) (some ir.Expr) {
+		v := l.b.Var(f.Var)
 		body := units.BodyOf(l.leaf, f, func() {
 			in := units.AtomicEnv(f, e.Clone())
 			x, iv, frames := bounds.Tile(o, v, in)
 			iv, frames = rows.Inside(l.leaf, v, iv, frames)
 			in.Open = in.Open.With(c.Top, bounds.Descend(frames, x, iv, f, in))
 			positions.FindRows(f, in, c)
+			open(ir.Minus(v, from))
 			some = p.RunBody(in)
+			done(ir.Minus(v, from))
 		})
 		l.b.Emit(units.SetKind(f, e, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
 		return some
-	})
+	}
+	if row := result.Parted(l.assembly, f, e); row != nil {
+		p.Want = false
+		return row.Write(func(open, done func(ir.Expr)) { loop(open, done) })
+	}
+	p.CountAssigned()
+	nothing := func(ir.Expr) {}
+	some := p.Collect(nil, func() ir.Expr { return loop(nothing, nothing) })
 	rows.Free(l.leaf)
 	return some
 }

@@ -81,9 +81,9 @@ func TestRefusalsOnGPUs(t *testing.T) {
 			"the iterations of j share the workspace W(j), so that they can run on", "Atomics"},
 		{addGPU, "split(i,i0,i1,4),parallelize(i0,GPUBlock,Atomics)",
 			"C(i,j) (its format is ds) is counted and written row by row; want NoRaces, on a loop over its outermost variable, i", "Atomics"},
-		{addGPU, "split(j,j0,j1,4),parallelize(i,GPUBlock,NoRaces),parallelize(j0,GPUThread,NoRaces)",
+		{addGPU, "split(j,j0,j1,4),parallelize(i,GPUBlock,NoRaces),parallelize(j1,GPUThread,NoRaces)",
 			"C(i,j) (its format is ds) is counted and written row by row; only loops over its outermost variable, i, can be parallel",
-			"j0"},
+			"j1"},
 
 		// The rows of a tile on a GPU's threads.
 		{spmvGPU, tiled("parallelize(tile,GPUThread,Temporary,Rows)"),

@@ -59,6 +59,11 @@ var statements = []scheduled{
 	{"SpAdd of integers", "C(i,j) = A(i,j) + B(i,j)",
 		map[string]string{"A": "ss", "B": "ds", "C": "ss"}, map[string]int64{"i": 400, "j": 100},
 		0.02, "", tensor.Int64},
+	{"SpAdd, rows of parts", "C(i,j) = A(i,j) - B(i,j)",
+		map[string]string{"A": "ds", "B": "ds", "C": "ds"}, map[string]int64{"i": 60, "j": 700},
+		0.2, "assemble(C,Insert) split(i,block,warp,8) pos(j,jpos,A(i,j)) divide(jpos,thread,nz,32) " +
+			"parallelize(block,GPUBlock,NoRaces) parallelize(warp,GPUWarp,NoRaces) " +
+			"parallelize(thread,GPUThread,NoRaces)", tensor.Float64},
 	{"SDDMM", "C(i,j) = A(i,j) * B(i,k) * D(k,j)", map[string]string{"A": "ds", "C": "ds"},
 		map[string]int64{"i": 70, "j": 50, "k": 20}, 0.2, "", tensor.Float64},
 	{"SpGEMM, small tables", spgemm, map[string]string{"A": "ds", "B": "ds", "C": "ds"},

@@ -51,7 +51,8 @@ type refusalKind struct {
 // gpuWords are the words that gpuCounts counts in schedules.
 var gpuWords = [...]string{"GPUBlock", "GPUWarp", "GPUThread", "IgnoreRaces", "Atomics",
 	"Temporary", "ParallelReduction", "GPUBlock,NoRaces,", "GPUBlock,Atomics,",
-	"fuse(", "pos(", "precompute(", "unroll(", "bound(", "by default", "two passes"}
+	"fuse(", "pos(", "precompute(", "unroll(", "bound(", "by default", "two passes",
+	"a hash table"}
 
 func (c *gpuCounts) note(word string) {
 	if c != nil {
@@ -165,8 +166,12 @@ func (e gpuEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 		if e.seen != nil {
 			e.seen.unrun.Add(1)
 		}
-	} else if strings.Contains(structured, "scan ") {
-		e.seen.note("two passes")
+	} else {
+		for word, text := range map[string]string{"two passes": "scan ", "a hash table": "fetch "} {
+			if strings.Contains(structured, text) {
+				e.seen.note(word)
+			}
+		}
 	}
 	out, err := run(ctx, c, structured)
 	if out != nil {
@@ -315,6 +320,7 @@ var gpuLines = append([]string{
 	"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds/dd/ss B:ds/ss C:dd D:dd",
 	"C(i,k) = A(i,j)*B(j,k); C:ds/ss A:ds/ss/uq B:ds/ss",
 	"C(i,k) = A(i,j)*B(j,k)+D(i,k); C:ds/ss A:ds/ss B:ds/ss/dd D:ds/ss",
+	"C(i,j) = A(i,j)-B(i,j)+D(i,j); C:ds/ss A:ds/ss/uq B:ds/ss D:ds/ss/uq",
 	"C(i,k,l) = A(i,j)*B(j,k,l); C:dss/sss/ssd A:ds/ss B:dss/sss/uqc",
 	"C(i,j,k) = A(i,j,l)*B(k,l); C:dss/sss A:dss/sss B:ds/ss/dd",
 	"y(i) = A(j,i)*x(j) + z(i); y:d A:ds/ss/dd x:d z:d",
@@ -395,5 +401,39 @@ func TestOracleGPU(t *testing.T) {
 	t.Logf("%d leaves ran also before their loops became launches", n)
 	if n == 0 && seen.taken.Load() > 100 {
 		t.Error("no leaf ran before its loops became launches")
+	}
+}
+
+// TestOracleGPUParts interprets sums whose rows are written by several threads.
+func TestOracleGPUParts(t *testing.T) {
+	t.Parallel()
+	parts := 0
+	e := gpuEngine{"parts of rows", nil, func(ctx context.Context, c *compiled,
+		structured string) (*Output, error) {
+		if strings.Contains(structured, "part_n") {
+			parts++
+		}
+		return interpreted(ctx, c, structured)
+	}}
+	for k := range uint64(60) {
+		r := Rand(*seedFlag, k)
+		line := []string{"C(i,j) = A(i,j)-B(i,j); C:ds A:ds B:ds/dd",
+			"C(i,j) = A(i,j)+A(i,j)*B(j); C:ds A:ds B:d/s",
+			"C(i,j) = A(i,j)+B(i,j)*D(i,j); C:ss A:ds B:ds D:ds"}[k%3]
+		p, err := kernelCaseOf(line, r, tensor.Int64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Case.Schedule = []string{"assemble(C,Insert)",
+			fmt.Sprintf("split(i,block,warp,%d)", 1+r.IntN(9)),
+			"pos(j,jpos,A(i,j))", fmt.Sprintf("divide(jpos,thread,nz,%d)", 1+r.IntN(32)),
+			"parallelize(block,GPUBlock,NoRaces)", "parallelize(warp,GPUWarp,NoRaces)",
+			"parallelize(thread,GPUThread,NoRaces)"}
+		if err := Check(context.Background(), e, p.Case); err != nil {
+			t.Fatalf("case %d: %v\n%s", k, err, p.Case.Text())
+		}
+	}
+	if parts < 40 {
+		t.Errorf("%d of 60 cases had rows of parts, want at least 40", parts)
 	}
 }

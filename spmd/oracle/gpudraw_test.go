@@ -238,6 +238,10 @@ func drawRows(rng *rand.Rand, s cin.Stmt) (list []string) {
 			in = "jp"
 		}
 	}
+	if rng.IntN(4) == 0 { // parts of a row
+		add("%s(%s,n,t,%d)", []string{"split", "divide"}[rng.IntN(2)], in, 1+rng.IntN(40))
+		return list
+	}
 	if rng.IntN(2) == 0 {
 		add("%s(%s,n,t,%d)", []string{"split", "divide"}[rng.IntN(2)], in, 1+rng.IntN(40))
 		mid := vars[1 : len(vars)-1]

@@ -12,6 +12,7 @@
 //	joined.go    joined at the end
 //	twopass.go   coordinates are counted, then written; on a GPU, row by row
 //	classes.go   rows on a GPU by the size of their hash tables
+//	parts.go     rows on a GPU that several threads write
 //
 // Rows that are too long for one thread:
 //

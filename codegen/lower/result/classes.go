@@ -23,14 +23,14 @@ import (
 //
 // If one thread computes a row, all tables are large.
 type rowClasses struct {
-	a     *twoPassResult
-	n     ir.Expr                   // the number of rows
-	most  *ir.Array                 // by row: the most values that a table gets
-	size  func(row ir.Expr) ir.Expr // the size of a row's tables in the current pass
-	top   *ir.Var                   // the largest power of two that has rows, as an exponent
-	lo    ir.Expr                   // the current class has rows with more values than lo, and at most hi
-	hi    ir.Expr
-	owner cin.Unit // the unit that computes a row
+	a    *twoPassResult
+	n    ir.Expr                   // the number of rows
+	most *ir.Array                 // by row: the most values that a table gets
+	size func(row ir.Expr) ir.Expr // the size of a row's tables in the current pass
+	top  *ir.Var                   // the largest power of two that has rows, as an exponent
+	// The current class has rows with more values than lo, and at most hi.
+	lo, hi ir.Expr
+	owner  cin.Unit // the unit that computes a row
 	// exact is true if a row of the result has the entries of one table. The first pass then finds
 	// how many the second pass stores.
 	exact bool
