@@ -77,12 +77,15 @@ func (c *compilation) gemms() *nest.Gemms {
 		c.roundsSums() || !t.IsFloat() && !t.IsComplex() {
 		return nil
 	}
-	g := &nest.Gemms{Work: c.request.Target.GemmWork}
+	g := &nest.Gemms{Work: c.request.Target.GemmWork, Batches: c.batches()}
 	if c.request.Ask.Schedule != nil {
 		g.Vars = append([][]string{}, schedule.Gemms(c.request.Ask.Schedule)...)
 	}
 	return g
 }
+
+// batches reports whether a library may compute several products of matrices in one call.
+func (c *compilation) batches() bool { return c.request.Target.Kind == CUDA || c.forGPU }
 
 // roundsSums reports whether storing a sum in the result may round it, because the type of the
 // result is not the type of sums.

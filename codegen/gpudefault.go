@@ -66,19 +66,21 @@ func (g *gpuDefault) lines() []schedule.Line {
 	return out
 }
 
-// forCPU returns a request for the leaf of a CPU that shows the nest which forms of a GPU start
-// from, with the given schedule.
-func forCPU(r Request, commands []string) Request {
+// forCPU returns the compilation of a request for a CPU, with the given schedule. The compilation
+// shows the nest which forms of a GPU start from.
+func forCPU(r Request, commands []string) *compilation {
 	r.Ask.Schedule, r.Ask.Parts, r.Ask.Trace = commands, partsOf(r), nil
 	r.Target.Kind, r.Tensors.InPlace, r.Ask.AsStored = CPU, "", true
 	r.Ask.Network = network.Direct.String() // the nest is checked when a form is compiled
-	return r
+	c := newCompilation(r)
+	c.forGPU = true
+	return c
 }
 
 // gpuProducts returns the commands, each with its reason, that let a library of the GPU compute the
 // terms that a BLAS would compute on a CPU.
 func gpuProducts(r Request) (commands []string, err error) {
-	c := newCompilation(forCPU(r, nil))
+	c := forCPU(r, nil)
 	if err := c.runTo("nest"); err != nil {
 		return nil, err
 	}
@@ -94,14 +96,13 @@ func gpuProducts(r Request) (commands []string, err error) {
 // CPU, because a schedule for a GPU must assign loops to units of the GPU, and these commands do
 // not.
 func gpuShape(r Request, commands []string) (*gpu.Shape, error) {
-	r = forCPU(r, commands)
-	c := newCompilation(r)
+	c := forCPU(r, commands)
 	if err := c.runTo("schedule"); err != nil {
 		return nil, err
 	}
 	rest := c.withoutProducts(c.unit.CIN, schedule.Gemms(commands))
 	return &gpu.Shape{First: commands, Body: rest, Vars: c.stmt.normal.LHS.Vars,
-		Result: c.unit.Result.Format, Shared: c.sharedWith, Parts: r.Ask.Parts, Names: r.Statement.Names,
+		Result: c.unit.Result.Format, Shared: c.sharedWith, Parts: c.request.Ask.Parts, Names: r.Statement.Names,
 		Format: c.formatOf, Size: c.stmt.size, Taken: c.stmt.taken,
 		Entries: func(name string) int64 { return c.stats[tree.Find(c.ops, name).Number].NNZ }}, nil
 }

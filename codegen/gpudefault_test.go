@@ -42,7 +42,9 @@ func TestGPUDefaults(t *testing.T) {
 			"reorder(block,thread,n)", "parallelize(thread,GPUThread,ParallelReduction)"},
 		"C(i,k)=A(i,j)*B(j,k)\nk=63": {"reorder(i,k,j)", "fuse(i,k,fi)",
 			"parallelize(thread,GPUThread,NoRaces)"},
-		"C(i,k)=A(i,j)*B(j,k)\nk=64":     {"substitute({j,i,k},gemm) a product of dense matrices"},
+		"C(i,k)=A(i,j)*B(j,k)\nk=64": {"substitute({j,i,k},gemm) a product of dense matrices"},
+		"C(b,i,k)=A(b,i,j)*B(b,j,k)\nb=10": {
+			"substitute({j,b,i,k},gemm) 10 products of dense matrices"},
 		"A(i,k,l)=B(i,k,j)*C(j,l)\nl=64": {"substitute({j,i,k,l},gemm)"},
 		"C(i,k)=D(i,k)-A(j,i)*B(k,j)": {"substitute({j,i,k},gemm)", "fuse(i,k,fi)",
 			"parallelize(thread,GPUThread,NoRaces)"},

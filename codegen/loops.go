@@ -73,6 +73,7 @@ func (c *compilation) schedule() (err error) {
 		Strategy: c.strategyProblem,
 		Stmt:     c.plain, Formats: formats, Shared: c.sharedWith != nil, Compute: c.unit.Compute,
 		Size: c.stmt.size, Parts: c.request.Ask.Parts, GPU: c.request.Target.Kind == CUDA,
+		Batches: c.batches(),
 		Source: func(name string) string {
 			name = strings.TrimRight(name, "'")
 			return cmp.Or(c.request.Statement.Names[name], name)

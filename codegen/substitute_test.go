@@ -99,6 +99,11 @@ func TestLibraries(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
 		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},cublas)",
 			"gemm(i_hi - i_lo, j_hi - j_lo, k_hi - k_lo) C_vals["},
+		{"C(b,i,j)=A(b,i,k)*B(k,b,j)\n-s=substitute({b,i,j,k},gemm)",
+			"gemm(i_hi - i_lo, j_hi - j_lo, k_hi - k_lo, b_hi - b_lo) C_vals["},
+		{"C(b,i,j)=A(b,i,k)*B(k,b,j)\n-s=substitute({b,i,j,k},gemm)", "C_size2, 1, C_size1 * C_size2] +="},
+		{"C(i,j,b)=A(i,b,k)*B(b,k,j)\n-s=reorder(b,i,j,k),substitute({i,j,k},gemm)",
+			"gemm(i_hi - i_lo, j_hi - j_lo, k_hi - k_lo) C_vals["},
 		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)",
 			"spmm(i_hi - i_lo, 1, j_hi, i_entries) y_vals[0 - y_off0 + i_lo, 1, 0] += (A_pos1[0 - A_off0 + i_lo], A_crd1[0], A_vals) * x_vals[0 - x_off0, 1, 0] * 1.0"},
 		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)",

@@ -12,18 +12,21 @@ type (
 	// together. M, N and K list the extent of each variable; if any extent is below 1, the
 	// statement does nothing. The elements of all matrices have the type of Alpha, a float or a
 	// complex number. C shares no memory with A and B. The sums may be computed in any order.
+	//
+	// Batch lists the extents of variables that all three matrices depend on. For each of their
+	// values there is one such product, with a C of its own. Leaves for a CPU have no Batch.
 	Gemm struct {
-		M, N, K []Expr
-		C, A, B Matrix
-		Alpha   Expr
+		M, N, K, Batch []Expr
+		C, A, B        Matrix
+		Alpha          Expr
 	}
 	// Matrix is a dense matrix in an array. Element (i,j) is A[At + i*Row + j*Col]. Here i has one
 	// number for each extent along the rows and j one for each extent along the columns. Row and
-	// Col hold the stride of each extent.
+	// Col hold the stride of each extent. Each holds the stride of each extent of a Gemm's Batch.
 	Matrix struct {
-		A        *Array
-		At       Expr
-		Row, Col []Expr
+		A              *Array
+		At             Expr
+		Row, Col, Each []Expr
 	}
 )
 
@@ -35,6 +38,9 @@ func (s *Gemm) row(r *Row) {
 	r.inBraces(&s.N, Count)
 	r.add(", ")
 	r.inBraces(&s.K, Count)
+	if r.hasNext(len(s.Batch) > 0, ", ") {
+		r.inBraces(&s.Batch, Count)
+	}
 	r.add(") ")
 	r.matrix(&s.C, Updates)
 	r.add(" += ")
@@ -50,16 +56,19 @@ func (r *Row) matrix(m *Matrix, role Role) {
 	r.inBraces(&m.Row, Computes)
 	r.add(", ")
 	r.inBraces(&m.Col, Computes)
+	if r.hasNext(len(m.Each) > 0, ", ") {
+		r.inBraces(&m.Each, Computes)
+	}
 	r.add("]")
 }
 
 func (s *Gemm) clone() Stmt {
-	return &Gemm{M: slices.Clone(s.M), N: slices.Clone(s.N), K: slices.Clone(s.K), C: s.C.clone(),
-		A: s.A.clone(), B: s.B.clone(), Alpha: s.Alpha}
+	return &Gemm{M: slices.Clone(s.M), N: slices.Clone(s.N), K: slices.Clone(s.K),
+		Batch: slices.Clone(s.Batch), C: s.C.clone(), A: s.A.clone(), B: s.B.clone(), Alpha: s.Alpha}
 }
 
 func (m Matrix) clone() Matrix {
-	m.Row, m.Col = slices.Clone(m.Row), slices.Clone(m.Col)
+	m.Row, m.Col, m.Each = slices.Clone(m.Row), slices.Clone(m.Col), slices.Clone(m.Each)
 	return m
 }
 
@@ -85,9 +94,12 @@ func (s *Gemm) SideBySide() bool {
 	return false
 }
 
-// at returns the index of element (i,j).
-func (m Matrix) at(i, j []Expr) Expr {
+// at returns the index of element (i,j) of product b.
+func (m Matrix) at(i, j, b []Expr) Expr {
 	at := m.At
+	for k := range b {
+		at = Plus(at, Times(b[k], m.Each[k]))
+	}
 	for k := range i {
 		at = Plus(at, Times(i[k], m.Row[k]))
 	}
@@ -97,8 +109,8 @@ func (m Matrix) at(i, j []Expr) Expr {
 	return at
 }
 
-// Loops returns plain loops with the same effect as s: the outer loops are over the rows and
-// columns of C, and the inner loops are over the summed variables. The loop variables' names are
+// Loops returns plain loops with the same effect as s: the outer loops are over Batch and over the
+// rows and columns of C, and the inner loops are over the summed variables. The loop variables' names are
 // not unique in a function.
 func (s *Gemm) Loops() *Block {
 	b := &Block{}
@@ -116,9 +128,9 @@ func (s *Gemm) Loops() *Block {
 		}
 		return vars
 	}
-	i, j, k := over(t.M), over(t.N), over(t.K)
-	value := Times(t.Alpha, Times(At(t.A.A, t.A.at(i, k)), At(t.B.A, t.B.at(k, j))))
-	var body Stmt = &Store{A: t.C.A, Index: t.C.at(i, j), Accumulate: true, X: value}
+	each, i, j, k := over(t.Batch), over(t.M), over(t.N), over(t.K)
+	value := Times(t.Alpha, Times(At(t.A.A, t.A.at(i, k, each)), At(t.B.A, t.B.at(k, j, each))))
+	var body Stmt = &Store{A: t.C.A, Index: t.C.at(i, j, each), Accumulate: true, X: value}
 	for _, l := range slices.Backward(loops) {
 		l.Body = &Block{List: []Stmt{body}}
 		body = l
@@ -143,6 +155,9 @@ func (s *Gemm) check(*verifier) error {
 			return fmt.Errorf("matrix %s has %d row strides and %d column strides, want %d and %d: "+
 				"one for each loop", m.A.Name, len(m.Row),
 				len(m.Col), len(rows), len(cols))
+		case len(m.Each) != len(s.Batch):
+			return fmt.Errorf("matrix %s has %d strides for %d loops over products; want one for each loop",
+				m.A.Name, len(m.Each), len(s.Batch))
 		case k > 0 && m.A == s.C.A:
 			return fmt.Errorf("%s is both an operand and the result of the product; want different "+
 				"arrays", m.A.Name)

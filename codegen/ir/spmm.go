@@ -54,7 +54,7 @@ func (s *SpMM) Loops() *Block {
 	})
 	i, p, k := NewVar("spmm_row", tensor.Int64), NewVar("spmm_p", tensor.Int64),
 		NewVar("spmm_col", tensor.Int64)
-	place := func(m Matrix, row Expr) Expr { return m.at([]Expr{row}, []Expr{k}) }
+	place := func(m Matrix, row Expr) Expr { return m.at([]Expr{row}, []Expr{k}, nil) }
 	entry := Plus(t.From, p)
 	row := Coord(s.Crd, entry)
 	sum := &Store{A: s.C.A, Index: place(t.C, i), Accumulate: true,

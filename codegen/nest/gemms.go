@@ -116,9 +116,13 @@ func (n *Nest) Products() (out []analysis.Product) {
 	for _, p := range slices.Concat(n.products, n.gemms) {
 		if !slices.ContainsFunc(out,
 			func(x analysis.Product) bool { return slices.Equal(x.Vars, p.inner) }) {
+			what := "a product"
+			if p.batch > 1 {
+				what = fmt.Sprintf("%d products", p.batch)
+			}
 			out = append(out, analysis.Product{Vars: p.inner, Why: fmt.Sprintf(
-				"a product of dense matrices, %d by %d places with %d terms each",
-				p.rows, p.cols, p.terms)})
+				"%s of dense matrices, %d by %d places with %d terms each",
+				what, p.rows, p.cols, p.terms)})
 		}
 	}
 	return out

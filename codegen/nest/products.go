@@ -42,6 +42,7 @@ type product struct {
 	// order.
 	outer, inner      []string
 	rows, cols, terms int64 // terms is the number of terms of each sum
+	batch             int64 // the number of products that a library computes at once
 	// parallel says that the outermost loop runs on threads, so that each product runs on one
 	// thread.
 	parallel bool
@@ -57,6 +58,9 @@ type Gemms struct {
 	// Vars, if not nil, has the variables of each product that a schedule asks for. If it is nil,
 	// each product is wanted that pays.
 	Vars [][]string
+	// Batches says that a product may have loops over variables of both factors and of the result.
+	// The library then computes a product for each of their values.
+	Batches bool
 }
 
 // Cost returns a function for network.Problem.Gemm. The function returns the cost of a contraction
@@ -69,7 +73,7 @@ func (g *Gemms) Cost() func(rows, cols, terms float64) float64 {
 	return func(rows, cols, terms float64) float64 {
 		work := rows * cols * terms
 		switch {
-		case !g.pays(rows, cols, terms):
+		case !g.pays(rows, cols, terms, 1):
 			return math.Inf(1)
 		case g.Work > 0:
 			return gemmAdd * work
@@ -78,10 +82,10 @@ func (g *Gemms) Cost() func(rows, cols, terms float64) float64 {
 	}
 }
 
-// pays reports whether a product of these sizes is large enough to be computed as a product of
-// matrices.
-func (g *Gemms) pays(rows, cols, terms float64) bool {
-	work := rows * cols * terms
+// pays reports whether products of these sizes are large enough to be computed as products of
+// matrices. A library computes batch of them at once.
+func (g *Gemms) pays(rows, cols, terms, batch float64) bool {
+	work := rows * cols * terms * batch
 	if g.Work > 0 {
 		return work >= float64(g.Work)
 	}
@@ -109,15 +113,16 @@ func (n *Nest) findProducts(gemms *Gemms) {
 // does not want it.
 func (n *Nest) productOfTerm(x *term, gemms *Gemms) *product {
 	for _, vars := range gemms.Vars {
-		if p := n.largestProduct(x, vars); p != nil {
+		if p := n.largestProduct(x, vars, gemms.Batches); p != nil {
 			return p
 		}
 	}
 	if gemms.Vars != nil {
 		return nil
 	}
-	p := n.largestProduct(x, nil)
-	if p == nil || !gemms.pays(float64(p.rows), float64(p.cols), float64(p.terms)) {
+	p := n.largestProduct(x, nil, gemms.Batches)
+	if p == nil ||
+		!gemms.pays(float64(p.rows), float64(p.cols), float64(p.terms), float64(p.batch)) {
 		return nil
 	}
 	p.parallel = len(n.terms) == 1 && len(p.outer) > 0 && p.outer[0] == n.in.Order[0] &&
@@ -134,8 +139,8 @@ func (n *Nest) hasComputeType(a *cin.Access) bool {
 
 // largestProduct looks for two factors of term x whose product is a matrix product. Of all such
 // pairs it returns the product with the most multiply-adds, or nil if there is none. If vars is
-// not nil, the product must replace the loops over exactly these variables.
-func (n *Nest) largestProduct(x *term, vars []string) *product {
+// not nil, the product must replace the loops over exactly these variables. See Gemms for batches.
+func (n *Nest) largestProduct(x *term, vars []string, batches bool) *product {
 	if len(x.pending) > 0 || len(x.parts) > 0 || x.gemm != nil {
 		return nil
 	}
@@ -148,7 +153,7 @@ func (n *Nest) largestProduct(x *term, vars []string) *product {
 				continue
 			}
 			others := slices.Delete(slices.Clone(x.factors), k, k+1)
-			p := n.productOf(x, b, a, slices.Delete(others, m, m+1), vars)
+			p := n.productOf(x, b, a, slices.Delete(others, m, m+1), vars, batches)
 			if p != nil && (vars == nil || len(p.inner) == len(vars)) && n.fitsResult(p) &&
 				(best == nil || p.work() > best.work()) {
 				best = p
@@ -159,20 +164,23 @@ func (n *Nest) largestProduct(x *term, vars []string) *product {
 }
 
 // work returns the number of multiply-adds.
-func (p *product) work() float64 { return float64(p.rows) * float64(p.cols) * float64(p.terms) }
+func (p *product) work() float64 {
+	return float64(p.rows) * float64(p.cols) * float64(p.terms) * float64(p.batch)
+}
 
 // productOf returns the product of factors a and b of a term, or nil if they do not form one.
 // others are the term's other factors, which are computed in the loops around it. If vars is not
-// nil, only loops over vars may be replaced.
-func (n *Nest) productOf(x *term, a, b *cin.Access, others []cin.Expr, vars []string) *product {
+// nil, only loops over vars may be replaced. See Gemms for batches.
+func (n *Nest) productOf(x *term, a, b *cin.Access, others []cin.Expr, vars []string,
+	batches bool) *product {
 	lhs := n.target.lhs
 	replaceable := func(v string) bool {
 		return (vars == nil || slices.Contains(vars, v)) && n.isTrailing(lhs, v) && n.isTrailing(a, v) &&
 			n.isTrailing(b, v) &&
 			!slices.ContainsFunc(others, func(x cin.Expr) bool { return hasVar(x, v) })
 	}
-	p := &product{term: x, rows: 1, cols: 1, terms: 1}
-	var rows, cols, sums []string
+	p := &product{term: x, rows: 1, cols: 1, terms: 1, batch: 1}
+	var rows, cols, sums, each []string
 	for _, v := range n.in.Order {
 		inA, inB, inC := slices.Contains(a.Vars, v), slices.Contains(b.Vars, v),
 			slices.Contains(lhs.Vars, v)
@@ -187,6 +195,8 @@ func (n *Nest) productOf(x *term, a, b *cin.Access, others []cin.Expr, vars []st
 			rows, p.rows = append(rows, v), p.rows*size
 		case inB && !inA && inC:
 			cols, p.cols = append(cols, v), p.cols*size
+		case inA && inB && batches:
+			each, p.batch = append(each, v), p.batch*size
 		default:
 			p.outer = append(p.outer, v)
 		}
@@ -194,7 +204,7 @@ func (n *Nest) productOf(x *term, a, b *cin.Access, others []cin.Expr, vars []st
 	if len(rows) == 0 || len(cols) == 0 || len(sums) == 0 {
 		return nil
 	}
-	result := slices.Concat(rows, cols)
+	result := slices.Concat(rows, cols, each)
 	slices.SortFunc(result, func(u,
 		v string) int {
 		return slices.Index(n.target.left, u) - slices.Index(n.target.left, v)

@@ -28,6 +28,8 @@ type Problem struct {
 	Parts []string
 	// GPU reports whether the loops run on a GPU. Otherwise they run on a CPU.
 	GPU bool
+	// Batches reports whether a library may compute several products of matrices in one call.
+	Batches bool
 	// Strategy returns a statement and what package choice must know to choose how it is lowered.
 	// If shared is true, the result uses an operand's level arrays.
 	Strategy func(s cin.Stmt, shared bool) *analysis.Problem

@@ -265,7 +265,7 @@ func checkMatrices(s *state, a *cin.Assign, sums, result []string) error {
 		}
 	}
 	for _, v := range result {
-		if of[v] != 1 {
+		if of[v] != 1 && !(of[v] == 2 && s.problem.Batches) {
 			return s.refuse(-1,
 				"gemm needs each variable of the result in exactly one factor, but %s is in %s",
 				v, plural(of[v], "factor"))

@@ -140,8 +140,9 @@ func inLoops(list []axis, f func(at [3]int64) error) error {
 	}
 }
 
-// productLoops are the loops of a matrix product: over rows, over columns, and over terms of sums.
-type productLoops struct{ rows, cols, sums []axis }
+// productLoops are the loops of a matrix product: over rows, over columns, over terms of sums, and
+// over products of different matrices.
+type productLoops struct{ rows, cols, sums, each []axis }
 
 // divide divides the loops of a product. The first result is p with one row loop, one column loop
 // and one summation loop, and, as its batch, the longest of the other loops over elements of c. The
@@ -171,7 +172,7 @@ func (l *productLoops) divide(p matrixProduct, allowed func(*matrixProduct) bool
 	}
 	without := func(list []axis, k int) []axis { return slices.Delete(slices.Clone(list), k, k+1) }
 	g := over(best[0], best[1], best[2])
-	rest := slices.Concat(without(l.rows, best[0]), without(l.cols, best[1]))
+	rest := slices.Concat(without(l.rows, best[0]), without(l.cols, best[1]), l.each)
 	if len(rest) > 0 {
 		batch := 0
 		for k, x := range rest {
@@ -190,7 +191,7 @@ func (l *productLoops) divide(p matrixProduct, allowed func(*matrixProduct) bool
 // no library or it does not support the strides. One call covers the loops that divide chooses. The
 // host iterates over the other loops.
 func (c *call) gemm(s *ir.Gemm) error {
-	m, n, k, err := c.extents(s)
+	m, n, k, each, err := c.extents(s)
 	if err != nil || m == nil {
 		return err
 	}
@@ -200,13 +201,13 @@ func (c *call) gemm(s *ir.Gemm) error {
 		return err
 	}
 	p.alpha = slotOf(alpha)
-	var strides [3][2][]int64
+	var strides [3][3][]int64 // by matrix: of rows, of columns, and of products
 	for x, at := range []*pointer{&p.c.at, &p.a.at, &p.b.at} {
 		t := []ir.Matrix{s.C, s.A, s.B}[x]
 		if *at, err = c.place(t.A, t.At); err != nil {
 			return err
 		}
-		for side, list := range [][]ir.Expr{t.Row, t.Col} {
+		for side, list := range [][]ir.Expr{t.Row, t.Col, t.Each} {
 			if strides[x][side], err = c.ints(list...); err != nil {
 				return err
 			}
@@ -228,6 +229,9 @@ func (c *call) gemm(s *ir.Gemm) error {
 		}),
 		sums: loops(k, [3]int64{0, 1, 1}, func(k int) [3]int64 {
 			return [3]int64{0, strides[1][1][k], strides[2][0][k]}
+		}),
+		each: loops(each, [3]int64{}, func(k int) [3]int64 {
+			return [3]int64{strides[0][2][k], strides[1][2][k], strides[2][2][k]}
 		}),
 	}
 	kernel, run := c.leaf.products[p.elem], c.leaf.dev.gemm
@@ -278,18 +282,18 @@ func (c *call) place(a *ir.Array, at ir.Expr) (pointer, error) {
 }
 
 // extents returns the extents of a product's loops, or nil slices if an extent is 0.
-func (c *call) extents(s *ir.Gemm) (m, n, k []int64, err error) {
-	for x, to := range []*[]int64{&m, &n, &k} {
-		if *to, err = c.ints([][]ir.Expr{s.M, s.N, s.K}[x]...); err != nil {
-			return nil, nil, nil, err
+func (c *call) extents(s *ir.Gemm) (m, n, k, each []int64, err error) {
+	for x, to := range []*[]int64{&m, &n, &k, &each} {
+		if *to, err = c.ints([][]ir.Expr{s.M, s.N, s.K, s.Batch}[x]...); err != nil {
+			return nil, nil, nil, nil, err
 		}
 		for _, x := range *to {
 			if x < 1 {
-				return nil, nil, nil, nil
+				return nil, nil, nil, nil, nil
 			}
 		}
 	}
-	return m, n, k, nil
+	return m, n, k, each, nil
 }
 
 // spmm runs a product with a sparse matrix by the device's library.

@@ -52,6 +52,9 @@ func panelStore(t tensor.Type) string {
 // gemm prints a call of the helper for a product. The helper calls the environment's gemm function
 // or computes the product itself. In a piece of a parallel loop it uses one thread.
 func (f *cfunc) gemm(s *ir.Gemm) {
+	if len(s.Batch) > 0 {
+		panic("BUG: emit/c: a batch of products of matrices on a CPU")
+	}
 	t := s.Alpha.Type()
 	f.leaf.file.need(strings.TrimSuffix(strings.TrimPrefix(product(t), "dst_"),
 		"_"+clike.Suffix(t)) + ":" + t.String())

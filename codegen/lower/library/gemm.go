@@ -31,7 +31,7 @@ func Gemm(f *cin.Forall, e *scope.Env, loopCount int, want bool, emitLoops func(
 		l.B.Append(b) // a factor is absent here
 		return some
 	}
-	any, why := rewrite.Gemm(b, loopCount, l.Spec.CuBLAS,
+	any, why := rewrite.Gemm(b, loopCount, l.Spec.CuBLAS, l.Spec.GPU,
 		func(a *ir.Array) string { return tensorOf(a, e) })
 	if why != "" {
 		l.Refuse(f.Var, "%s", why)

@@ -18,10 +18,12 @@ type Named func(a *ir.Array) string
 
 // Gemm replaces nested loops around a product with one matrix product. The loops are the last
 // statement of b, and count is their number. If adjacent is true, the matrix product must also meet
-// the condition of ir.Gemm.SideBySide. named returns the names of tensors. nonEmpty is the
-// condition that every loop has at least one iteration, so that the loops add a value. If the code
-// is not a matrix product, reason names the part that does not fit. Otherwise reason is "".
-func Gemm(b *ir.Block, count int, adjacent bool, named Named) (nonEmpty ir.Expr, reason string) {
+// the condition of ir.Gemm.SideBySide. If batches is true, all three matrices may depend on some of
+// the loops (ir.Gemm.Batch). named returns the names of tensors. nonEmpty is the condition that
+// every loop has at least one iteration, so that the loops add a value. If the code is not a matrix
+// product, reason names the part that does not fit. Otherwise reason is "".
+func Gemm(b *ir.Block, count int, adjacent, batches bool, named Named) (nonEmpty ir.Expr,
+	reason string) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -31,8 +33,8 @@ func Gemm(b *ir.Block, count int, adjacent bool, named Named) (nonEmpty ir.Expr,
 			panic(r)
 		}
 	}()
-	n := &gemmNest{named: named, vars: make([]*ir.Var, count), lo: make([]ir.Expr, count),
-		hi: make([]ir.Expr, count), values: map[*ir.Var]ir.Expr{}}
+	n := &gemmNest{named: named, batches: batches, vars: make([]*ir.Var, count),
+		lo: make([]ir.Expr, count), hi: make([]ir.Expr, count), values: map[*ir.Var]ir.Expr{}}
 	before := n.read(b)
 	b.List = append(before, n.product(adjacent))
 	return n.assigned(), ""
@@ -49,10 +51,11 @@ func (n *gemmNest) assigned() ir.Expr {
 
 // gemmNest is the code of the loops that gemm replaces.
 type gemmNest struct {
-	named  Named
-	vars   []*ir.Var
-	lo, hi []ir.Expr
-	store  *ir.Store
+	named   Named
+	batches bool
+	vars    []*ir.Var
+	lo, hi  []ir.Expr
+	store   *ir.Store
 	// values has the values of the variables that are declared in the loops.
 	values map[*ir.Var]ir.Expr
 }
@@ -206,9 +209,11 @@ func (n *gemmNest) name(a *ir.Array) string {
 func (m gemmMatrix) over(d int) bool { return !ir.Is(m.by[d], 0) }
 
 // matrix returns m as an operand of a matrix product. The loops with the numbers in rows run over
-// the rows of the matrix, and the loops with the numbers in cols run over its columns.
-func (m gemmMatrix) matrix(rows, cols []int) ir.Matrix {
-	return ir.Matrix{A: m.a, At: m.at, Row: pick(m.by, rows), Col: pick(m.by, cols)}
+// the rows of the matrix, the loops with the numbers in cols run over its columns, and the loops
+// with the numbers in each run over products.
+func (m gemmMatrix) matrix(rows, cols, each []int) ir.Matrix {
+	return ir.Matrix{A: m.a, At: m.at, Row: pick(m.by, rows), Col: pick(m.by, cols),
+		Each: pick(m.by, each)}
 }
 
 func pick(list []ir.Expr, at []int) []ir.Expr {
@@ -231,7 +236,7 @@ func (n *gemmNest) product(adjacent bool) *ir.Gemm {
 		n.refuse("the loops multiply %d tensors, want two: gemm multiplies two matrices", len(of))
 	}
 	a, b := of[0], of[1]
-	rows, cols, sums := n.roles(c, a, b)
+	rows, cols, sums, each := n.roles(c, a, b)
 	for _, d := range rows {
 		if ir.Is(c.by[d], 1) { // neighbouring values of the result are in one row
 			a, b, rows, cols = b, a, cols, rows
@@ -243,7 +248,8 @@ func (n *gemmNest) product(adjacent bool) *ir.Gemm {
 		extents[d] = ir.Minus(n.hi[d], n.lo[d])
 	}
 	g.M, g.N, g.K = pick(extents, rows), pick(extents, cols), pick(extents, sums)
-	g.C, g.A, g.B = c.matrix(rows, cols), a.matrix(rows, sums), b.matrix(sums, cols)
+	g.Batch = pick(extents, each)
+	g.C, g.A, g.B = c.matrix(rows, cols, each), a.matrix(rows, sums, each), b.matrix(sums, cols, each)
 	if adjacent && !g.SideBySide() {
 		n.refuse("cublas needs two of the loops' variables along which the values of %s, %s and %s "+
 			"are adjacent in memory; there are none", n.name(c.a), n.name(a.a), n.name(b.a))
@@ -252,8 +258,8 @@ func (n *gemmNest) product(adjacent bool) *ir.Gemm {
 }
 
 // roles returns the loops over the rows of a and of the result c, the loops over the columns of b
-// and c, and the loops that sum.
-func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
+// and c, the loops that sum, and the loops over products of different matrices.
+func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums, each []int) {
 	for d := range n.vars {
 		switch {
 		case c.over(d) && a.over(d) && !b.over(d):
@@ -262,6 +268,8 @@ func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 			cols = append(cols, d)
 		case a.over(d) && b.over(d) && !c.over(d):
 			sums = append(sums, d)
+		case a.over(d) && b.over(d) && c.over(d) && n.batches:
+			each = append(each, d)
 		default:
 			n.refuse("the loop over %s must index two of the three matrices %s, %s and %s",
 				n.vars[d].Name, n.name(c.a), n.name(a.a), n.name(b.a))
@@ -271,7 +279,7 @@ func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 		n.refuse("the loops must compute a product of two matrices, with loops over rows, over " +
 			"columns and over a sum")
 	}
-	return rows, cols, sums
+	return rows, cols, sums, each
 }
 
 // factors calls a function for each factor of x. If the factor changes in the loops, it must be an

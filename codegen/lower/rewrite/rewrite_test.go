@@ -61,7 +61,7 @@ bounds k_lo k`
 		{"C[i * n + l] += A[i * k + l] * B[l * n + j]", "must index two"},
 	} {
 		f := parse(t, params, loops(c.body))
-		_, why := rewrite.Gemm(f.Body, 3, false, func(*ir.Array) string { return "" })
+		_, why := rewrite.Gemm(f.Body, 3, false, false, func(*ir.Array) string { return "" })
 		if c.why == "" && why != "" || !strings.Contains(why, c.why) {
 			t.Errorf("%s: got %q, want %q", c.body, why, c.why)
 		}
