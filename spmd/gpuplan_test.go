@@ -19,12 +19,12 @@ func TestPlannedGPUMemory(t *testing.T) {
 		want    []int64
 	}{
 		// pos, crd and vals of A; x, and y.
-		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "ds"}, 1, spmd.CUDA,
+		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "ds"}, 1, spmd.CUDAOnly,
 			[]int64{4*(n+1) + 12*nnz + 8*n + 8*n}},
-		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "ds"}, 2, spmd.CUDA,
+		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "ds"}, 2, spmd.CUDAOnly,
 			slices.Repeat([]int64{4*(n/2+1) + 12*nnz/2 + 8*n + 8*n/2}, 2)},
 		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "ds"}, 1, "", nil},
-		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "dd"}, 1, spmd.CUDA, []int64{8*n*n + 8*n + 8*n}},
+		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "dd"}, 1, spmd.CUDAOnly, []int64{8*n*n + 8*n + 8*n}},
 	} {
 		j := &spmd.Job{Statement: c.stmt, Formats: c.formats,
 			Sizes: map[string][]int64{"A": {n, n}, "x": {n}},

@@ -210,7 +210,7 @@ func TestResidentPrograms(t *testing.T) {
 				}
 				want := run(spmd.Options{}, nil, nil)
 				var ups, downs []int64
-				if got := run(spmd.Options{Target: spmd.CUDA}, &ups, &downs); got != want {
+				if got := run(spmd.Options{Target: spmd.CUDAOnly}, &ups, &downs); got != want {
 					t.Errorf("%d ranks: got\n%swant\n%s", ranks, got, want)
 				}
 				t.Logf("%d ranks: bytes up after each step: %v, and down: %v", ranks, ups, downs)
@@ -258,7 +258,7 @@ func TestResidentRepeats(t *testing.T) {
 				before, down := g.uploaded(), g.downloaded()
 				j := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)",
 					Inputs: map[string]spmd.Input{"A": spmd.InMemory(A), "x": spmd.InMemory(x)},
-					Options: spmd.Options{Target: spmd.CUDA, Ranks: ranks, Threads: 1, Repeat: repeat,
+					Options: spmd.Options{Target: spmd.CUDAOnly, Ranks: ranks, Threads: 1, Repeat: repeat,
 						Check: true}}
 				if _, err := j.Run(t.Context()); err != nil {
 					t.Fatal(err)

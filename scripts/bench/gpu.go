@@ -234,7 +234,7 @@ func longest(pos []int32) (most int32) {
 func (b *bench) measure(k kernel, s schedule, operands map[string]*tcs.Tensor,
 	want []float64) (seconds, off float64, err error) {
 	j := b.job(k, 0)
-	if j.Target, j.TrustInput = spmd.CUDA, true; s.text != "" {
+	if j.Target, j.TrustInput = spmd.CUDAOnly, true; s.text != "" {
 		j.Schedule, j.Verify = []string{s.text}, true
 	}
 	made, err := j.Compile(b.ctx, "")

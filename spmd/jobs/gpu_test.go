@@ -58,7 +58,7 @@ func gpuJob(t *testing.T, name, text string, gpus int) *told {
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	x.Ranks, x.Threads, x.Target = gpus, 1, spmd.CUDA
+	x.Ranks, x.Threads, x.Target = gpus, 1, spmd.CUDAOnly
 	return &told{FileJob: x}
 }
 
