@@ -136,12 +136,23 @@ func (c *fileProgram) run(dir string) (err error) {
 	j := &spmd.FileJob{File: f, Outputs: c.outputs(dir),
 		Say:     func(line string) { said = append(said, line) },
 		Options: spmd.Options{Ranks: c.ranks, Threads: 1, Check: c.check, Repeat: c.repeat}}
-	if !c.compile {
+	if j.Target = c.target; !c.compile {
 		j.Target = spmd.Interpreter
+	}
+	var planned *spmd.PlannedFile
+	if c.target != "" {
+		if planned, err = j.Plan(ctx, 0); err != nil {
+			return err
+		}
 	}
 	report, err := j.Run(ctx)
 	if report == nil && err == nil {
 		return errors.New("neither a report nor an error")
+	}
+	if planned != nil && report != nil {
+		if err := sameTargets(planned, report); err != nil {
+			return err
+		}
 	}
 	return c.judge(dir, said, err)
 }

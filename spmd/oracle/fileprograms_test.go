@@ -13,7 +13,8 @@ import (
 // repeats.
 type fileProgram struct {
 	ranks, repeat  int
-	compile, check bool // compile leaves and do not interpret them; use --check
+	compile, check bool   // compile leaves and do not interpret them; use --check
+	target         string // the job's target, if there are GPUs; otherwise ""
 	machine        bool
 	params         [][3]string // name, number in the file, and number of -D or ""
 	tensors        []*fileTensor
@@ -45,6 +46,7 @@ type fileItem struct {
 	stmt   string
 	text   string // the statement in the file, with params
 	splits []string
+	on     string // do: the target in the statement's on clause
 	name   string
 	mode   int
 	n      int
@@ -114,6 +116,9 @@ func (it *fileItem) write(b *strings.Builder, indent string) {
 		b.WriteString(indent + it.text + "\n")
 		for _, s := range it.splits {
 			b.WriteString(indent + "    split " + s + "\n")
+		}
+		if it.on != "" {
+			b.WriteString(indent + "    on " + it.on + "\n")
 		}
 	case "print":
 		b.WriteString(indent + "print " + it.name + "\n")

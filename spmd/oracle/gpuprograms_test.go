@@ -2,8 +2,11 @@ package oracle
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,6 +50,69 @@ func TestOracleGPUPrograms(t *testing.T) {
 	t.Setenv("DISTAFF_CFLAGS", "-O0")
 	onEmulatedGPUs(t)
 	gpuPrograms(t, 6)
+}
+
+// TestOracleGPUFiles compares the output of job files on emulated GPUs with the reference. Some of
+// their statements run on the CPU. A plan must name the targets of the run.
+func TestOracleGPUFiles(t *testing.T) {
+	t.Setenv("DISTAFF_CACHE", t.TempDir())
+	t.Setenv("DISTAFF_CFLAGS", "-O0")
+	onEmulatedGPUs(t)
+	n := uint64(6)
+	if *nFlag > 0 {
+		n = *nFlag
+	}
+	dir := t.TempDir()
+	runs, released := 0, 0
+	for k := range n {
+		c := randomFile(*seedFlag, *firstFlag+k)
+		r := Rand(*seedFlag, *firstFlag+k)
+		c.target = []string{spmd.CUDA, spmd.Auto, "cpu"}[r.IntN(3)]
+		c.compile, c.ranks = true, min(c.ranks, 2)
+		c.drawTargets(c.items, r)
+		err := c.follow()
+		if err == nil {
+			err = c.run(filepath.Join(dir, fmt.Sprint(k)))
+		}
+		if isRefusedOnGPU(err) { // a statement on gpu
+			c.drawTargets(c.items, nil)
+			released++
+			err = c.run(filepath.Join(dir, fmt.Sprint(k)))
+		}
+		if err != nil {
+			t.Fatalf("job file %d, --target=%s: %v\n%s", *firstFlag+k, c.target, err, c.report())
+		}
+		runs += c.runs
+	}
+	t.Logf("seed %d: %d job files, %d runs of statements; %d files without on gpu", *seedFlag, n, runs,
+		released)
+}
+
+// drawTargets draws the on clauses of statements with r. If r is nil, it removes them.
+func (c *fileProgram) drawTargets(items []*fileItem, r *rand.Rand) {
+	for _, it := range items {
+		c.drawTargets(it.body, r)
+		if it.on = ""; it.op == "do" && r != nil {
+			it.on = []string{"", "", "cpu", "gpu"}[r.IntN(4)]
+		}
+	}
+}
+
+// sameTargets returns an error if a plan names other targets of statements than a run.
+func sameTargets(p *spmd.PlannedFile, r *spmd.FileReport) error {
+	planned := map[int]string{}
+	for _, it := range p.Items {
+		if it.Plan != nil {
+			planned[it.Line] = it.Plan.Target
+		}
+	}
+	for _, s := range r.Statements {
+		if want := planned[s.Line]; s.Runs > 0 && s.Target != want {
+			return fmt.Errorf("line %d, %s: ran on %s because of %q, but is planned for %s", s.Line,
+				s.Statement, s.Target, s.TargetReason, want)
+		}
+	}
+	return nil
 }
 
 // TestOracleGPUJobs compares jobs on emulated GPUs, some with block schedules, with the reference.
