@@ -206,7 +206,8 @@ func doctorCUDA(line func(state, what, format string, args ...any)) {
 	r := cuda.Probe()
 	if r.DriverErr != nil {
 		line("missing", "CUDA", "%v", r.DriverErr)
-		line("", "", "--target=cuda is refused; plan and compile --emit=cuda need no GPU")
+		line("", "",
+			"--target=cuda is refused, and auto is cpu; plan and compile --emit=cuda need no GPU")
 	} else {
 		line("ok", "CUDA", "driver %s, for CUDA %s", r.Driver, r.DriverVersion)
 	}
