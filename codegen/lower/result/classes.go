@@ -1,6 +1,8 @@
 package result
 
 import (
+	"math/bits"
+
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower/rewrite"
@@ -36,19 +38,22 @@ type rowClasses struct {
 	exact bool
 }
 
-// tableLogs has the most values of small tables and of tables of the middle class, as exponents of
-// powers of two. The number of slots of a table is twice the number of its values.
-type tableLogs struct{ small, middle int64 }
+// table describes a table in shared memory. slots is its length, a power of two, and most is the
+// most values that it gets. At least a quarter of the slots stay free, so that searches are short.
+type table struct{ slots, most int64 }
 
 // Tables in the first pass have keys without sums, so larger tables fit into shared memory. With 8
-// warps, the tables of a block need at most 32 kB.
+// warps, the tables of a block need at most 37 kB.
 var (
-	countedTables = tableLogs{8, 12}
-	filledTables  = tableLogs{7, 10}
+	countedTables = [2]table{{512, 384}, {8192, 6144}} // small tables, and the middle class
+	filledTables  = [2]table{{256, 192}, {2048, 1536}}
 )
 
-// largeWarps is the number of warps of a block that fills a large table.
-const largeWarps = 16
+// The numbers of warps of the blocks that fill a table of the middle class, and a large table.
+const (
+	middleWarps = 8
+	largeWarps  = 16
+)
 
 // HasTables reports whether s fills a hash table.
 func HasTables(l *scope.Leaf, s cin.Stmt) bool {
@@ -167,38 +172,40 @@ func ownerOf(l *scope.Leaf, s cin.Stmt, unit cin.Unit) cin.Unit {
 
 // each calls run for each class.
 func (c *rowClasses) each(run func()) {
-	l, logs := c.a.out.Leaf, filledTables
+	l, shared := c.a.out.Leaf, filledTables
 	switch {
 	case c.a.counting:
-		logs = countedTables
+		shared = countedTables
 	case c.exact:
 		c.findTop(c.stored)
 	}
-	class := func(lo, hi, most ir.Expr, warps int64) {
+	class := func(lo, hi, slots ir.Expr, warps int64) {
 		c.lo, c.hi = lo, hi
-		l.Tables = &space.Tables{Slots: ir.Times(most, ir.Int(2)), Room: most}
+		l.Tables = &space.Tables{Slots: slots, Room: hi}
 		b := l.B.Within(run)
 		rewrite.RowsOfBlocks(b, warps)
 		l.B.Append(b)
 		l.Tables = nil
 	}
-	small, middle, first := ir.Int(1<<logs.small), ir.Int(1<<logs.middle), logs.middle+1
-	if c.owner == cin.GPUThread {
-		first = 0
-	} else {
-		class(ir.Int(-1), small, small, 0)
-		l.B.When(ir.Less(ir.Int(logs.small), c.top), func() { class(small, middle, middle, 8) })
+	least, first := ir.Int(-1), int64(0)
+	if c.owner != cin.GPUThread {
+		small, middle := shared[0], shared[1]
+		class(least, ir.Int(small.most), ir.Int(small.slots), 0)
+		l.B.When(ir.AtMost(ir.Int(log2(small.most)), c.top), func() {
+			class(ir.Int(small.most), ir.Int(middle.most), ir.Int(middle.slots), middleWarps)
+		})
+		least, first = ir.Int(middle.most), log2(middle.most)
 	}
 	most := l.B.Declare("table", ir.Int(1<<first))
 	l.B.Loop("table_log", ir.Int(first), ir.Plus(c.top, ir.Int(1)), func(k *ir.Var) {
-		lo := ir.Over(most, ir.Int(2))
-		if first == 0 {
-			lo = ir.Choose(ir.Equal(k, ir.Int(0)), ir.Int(-1), lo)
-		}
-		class(l.B.Named("table_least", lo), most, most, largeWarps)
+		lo := ir.Choose(ir.Equal(k, ir.Int(first)), least, ir.Over(most, ir.Int(2)))
+		class(l.B.Named("table_least", lo), most, ir.Times(most, ir.Int(2)), largeWarps)
 		l.B.Set(most, ir.Times(most, ir.Int(2)))
 	})
 }
+
+// log2 returns the exponent of the smallest power of two that is at least n.
+func log2(n int64) int64 { return int64(bits.Len64(uint64(n - 1))) }
 
 // has returns the condition that the row with the given number is in the current class.
 func (c *rowClasses) has(row ir.Expr) ir.Expr {
