@@ -341,7 +341,7 @@ func (l *Leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 }
 
 // runCall prepares a call of the leaf. It then passes the prepared call to the function run, which
-// executes it on the device's thread.
+// executes it while no other goroutine uses the device.
 func (l *Leaf) runCall(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
 	run func(c *call) error) error {
 	if env.Threads < 1 {

@@ -9,7 +9,7 @@ import (
 	"distaff/kernels"
 )
 
-// call is one call of a leaf. It runs on the device's thread.
+// call is one call of a leaf. It runs within a function that is passed to device.do.
 type call struct {
 	leaf   *leaf
 	args   []*tcs.Tensor

@@ -22,10 +22,10 @@ type slot [2]uint64
 // later call, at the latest in sync. All later calls except upload see its effects. An upload may
 // run at the same time, so call sync before an upload to memory that the operation uses.
 type device interface {
-	// do runs f on the device's thread. If the device is lost, it returns an error and does not run
+	// do runs f while no other goroutine uses the device. If the device is lost, it returns an error and does not run
 	// f.
 	do(f func() error) error
-	// always runs f on the device's thread, also if the device is lost.
+	// always runs f in the same way, also if the device is lost.
 	always(f func())
 	describe() description
 	// alloc returns uninitialized memory of the given number of bytes. The error is a *MemoryError

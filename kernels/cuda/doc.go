@@ -17,8 +17,8 @@
 //
 // # Threads
 //
-// A device has one thread that makes all its calls, because a CUDA context is current to a thread.
-// Calls of leaves take turns on the thread.
+// Calls of leaves on a device take turns. A call runs on its caller's thread. A CUDA context is
+// current to a thread, so a call first makes the device's context current.
 //
 // # Memory
 //

@@ -7,12 +7,12 @@ import "C"
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"unsafe"
 
 	emitcuda "distaff/codegen/emit/cuda"
 	"distaff/io/tensor"
-	"distaff/kernels"
 )
 
 // driver is a GPU, controlled through the NVIDIA driver. Kernels run in one stream in the order of
@@ -20,7 +20,7 @@ import (
 type driver struct {
 	lib     *library
 	desc    description
-	runner  *kernels.Runner
+	turn    sync.Mutex // held by the goroutine that uses the device
 	context C.dst_cu_handle
 
 	compute, uploads C.dst_cu_handle // streams
@@ -39,7 +39,7 @@ type driver struct {
 }
 
 // drivers holds the devices that this process uses. Each device is in it only once, because a
-// device has one thread and one set of streams.
+// device has one set of streams.
 var drivers struct {
 	sync.Mutex
 	all map[*library]map[int]*driver
@@ -59,10 +59,8 @@ func openDevice(lib *library, index int) (*driver, error) {
 	if desc.count, err = lib.devices(); err != nil {
 		return nil, err
 	}
-	d := &driver{lib: lib, desc: desc, runner: kernels.NewRunner()}
-	d.runner.Do(func() { err = d.start() })
-	if err != nil {
-		d.runner.Close()
+	d := &driver{lib: lib, desc: desc}
+	if err := d.start(); err != nil {
 		return nil, err
 	}
 	if drivers.all == nil {
@@ -81,9 +79,10 @@ const (
 	eventNoClock = 2
 )
 
-// start makes the device's primary context current to the thread, and creates the streams and
-// events.
+// start makes the device's primary context, and creates the streams and events.
 func (d *driver) start() error {
+	runtime.LockOSThread() // the context is current to the thread
+	defer runtime.UnlockOSThread()
 	fail := func(rc C.int) error {
 		return &SetupError{fmt.Sprintf("GPU %d (%s) cannot be used: %s%s", d.desc.index,
 			d.desc.name, d.lib.text(int(rc)), insteadCPU)}
@@ -124,30 +123,49 @@ func (d *driver) start() error {
 	return nil
 }
 
-func (d *driver) always(f func()) { d.runner.Do(f) }
+// always runs the function f while no other goroutine uses the device, even if the device is lost.
+func (d *driver) always(f func()) {
+	d.turn.Lock()
+	defer d.turn.Unlock()
+	d.inContext(true, func() error { f(); return nil })
+}
 
 func (d *driver) describe() description { return d.desc }
 
-// do runs the function f on the device's thread and returns its error. It first makes the device's
-// context current, because a library that a leaf calls may have changed the context. If the device
-// is lost, it returns an error and does not run f.
-func (d *driver) do(f func() error) (err error) {
-	d.runner.Do(func() {
-		if d.lost != nil {
-			later := *d.lost
-			later.Later = true
-			err = &later
-			return
+// do runs the function f while no other goroutine uses the device, and returns its error. If the
+// device is lost, it returns an error and does not run f.
+func (d *driver) do(f func() error) error {
+	d.turn.Lock()
+	defer d.turn.Unlock()
+	if d.lost != nil {
+		later := *d.lost
+		later.Later = true
+		return &later
+	}
+	return d.inContext(false, f)
+}
+
+// inContext runs the function f on the caller's thread, with the device's context current to the
+// thread, and returns its error. If the context cannot be made current, it runs f only if always is
+// true. If the thread had another context, for example of a program that uses Distaff, inContext
+// makes that context current again.
+//
+// The device has no thread of its own, because waking the thread for each call takes longer than a
+// small kernel.
+func (d *driver) inContext(always bool, f func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before C.dst_cu_handle
+	if C.cu_context_current(d.lib.fn, &before) != 0 || before != d.context {
+		rc := C.cu_context_set(d.lib.fn, d.context)
+		if err := d.check(rc, "cuCtxSetCurrent"); err != nil && !always {
+			return err
 		}
-		var current C.dst_cu_handle
-		if C.cu_context_current(d.lib.fn, &current) != 0 || current != d.context {
-			if err = d.check(C.cu_context_set(d.lib.fn, d.context), "cuCtxSetCurrent"); err != nil {
-				return
-			}
+		if before != nil {
+			defer C.cu_context_set(d.lib.fn, before)
 		}
-		err = f()
-	})
-	return err
+	}
+	return f()
 }
 
 // faults are the result codes after which check reports the device as lost. Most of them come from

@@ -13,8 +13,8 @@ import (
 // caller declared resident (Backend.Resident). Without this declaration the store could not tell a
 // tensor's memory from later data at the same address.
 //
-// All methods of store must be called on the device's thread. Functions run there if they are
-// passed to device.do or device.always.
+// All methods of store must be called within a function that is passed to device.do or
+// device.always.
 type store struct {
 	dev     device
 	tensors map[*tcs.Tensor]*residentTensor
