@@ -167,7 +167,7 @@ func (c *compilation) operands() error {
 		op.PosWidth, op.CrdWidth = s.Widths()
 		stats := analysis.Tensor{NNZ: s.Given.NNZ}
 		if !s.Convert {
-			stats.Counts = s.Given.Counts
+			stats.Counts, stats.Longest = s.Given.Counts, s.Given.Longest
 		}
 		c.stats = append(c.stats, stats)
 		c.ops = append(c.ops, op)

@@ -104,7 +104,9 @@ func gpuShape(r Request, commands []string) (*gpu.Shape, error) {
 	return &gpu.Shape{First: commands, Body: rest, Vars: c.stmt.normal.LHS.Vars,
 		Result: c.unit.Result.Format, Shared: c.sharedWith, Parts: c.request.Ask.Parts, Names: r.Statement.Names,
 		Format: c.formatOf, Size: c.stmt.size, Taken: c.stmt.taken,
-		Entries: func(name string) int64 { return c.stats[tree.Find(c.ops, name).Number].NNZ }}, nil
+		Entries:  func(name string) int64 { return c.stats[tree.Find(c.ops, name).Number].NNZ },
+		EvenRows: func(name string) int64 { return evenRows(&c.stats[tree.Find(c.ops, name).Number]) },
+	}, nil
 }
 
 // withoutProducts returns the body of s without the nests whose innermost loops are a product of
@@ -137,4 +139,16 @@ func (c *compilation) withoutProducts(s cin.Stmt, products [][]string) cin.Stmt 
 		return rest[0]
 	}
 	return &cin.Seq{List: rest}
+}
+
+// mostOfMean is the largest accepted ratio of the longest row to the mean of even rows.
+const mostOfMean = 16
+
+// evenRows returns the number of entries of the longest row of a matrix if its rows are of about
+// equal length, and otherwise, or if that is unknown, 0.
+func evenRows(t *analysis.Tensor) int64 {
+	if len(t.Counts) != 2 || t.Longest > mostOfMean*max(t.NNZ/max(t.Counts[0], 1), 1) {
+		return 0
+	}
+	return t.Longest
 }

@@ -23,15 +23,15 @@ func TestGPUDefaults(t *testing.T) {
 			"split(fpos2,thread,thread_nz,7)", "parallelize(thread,GPUThread,Atomics)"},
 		"y(i)=A(i,j)*x(j)+z(i)\nA:ds": {"pos(j,jpos,A(i,j))",
 			"split(jpos,thread_nz,thread,32)", "parallelize(thread,GPUThread,ParallelReduction)"},
-		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=128": {"split(fpos1,warp,nz,32)",
+		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=128": {"split(fpos1,warp,nz,128)", "unroll(dense_val,4)",
 			"bound(dense_val_unbounded,dense_val,4,MaxExact) k has 128 coordinates",
 			"parallelize(thread,GPUThread,Atomics)"},
 		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=30": {"split(k,dense_val,thread,32)"},
 		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:sss\nl=32": {"fuse(j,k,fj)", "fuse(i,fj,f)",
 			"split(fpos1,warp,nz,128)", "parallelize(thread,GPUThread,Atomics)"},
-		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=64": {"split(fpos1,warp,nz,32)",
+		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=64": {"split(fpos1,warp,nz,64)", "unroll(nz,2)",
 			"parallelize(warp,GPUWarp,NoRaces)", "parallelize(thread,GPUThread,ParallelReduction)"},
-		"A(i,j)=B(i,j,k)*c(k)\nA:ss\nB:sss": {"pos(f,fpos,B(i,j,k))",
+		"A(i,j)=B(i,j,k)*c(k)\nA:ss\nB:sss": {"pos(f,fpos,B(i,j,k))", "split(fpos1,thread,nz,1)",
 			"parallelize(thread,GPUThread,NoRaces)"},
 		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds": {"assemble(A,Insert) entries are counted",
 			"split(i,block,thread,256)", "parallelize(thread,GPUThread,NoRaces)"},
@@ -62,7 +62,7 @@ func TestGPUDefaults(t *testing.T) {
 			"parallelize(thread,GPUThread,ParallelReduction)"},
 		"y(i)=A(j,i)*x(j)+B(i,k)*z(k)\nA:ds\nB:ss": {"pos(f,fpos,A(j,i))",
 			"parallelize(i,GPUBlock,NoRaces,1024)"},
-		"C(i,k)=A(j,i)*B(j,k)+D(i,k)\nA:ds\nk=64": {"split(fpos1,warp,nz,32)",
+		"C(i,k)=A(j,i)*B(j,k)+D(i,k)\nA:ds\nk=64": {"split(fpos1,warp,nz,128)",
 			"parallelize(thread,GPUThread,Atomics)", "parallelize(i,GPUBlock,NoRaces)"},
 		"A(i,j)=B(k,i,l)*C(k,j)*D(l,j)+E(i,j)\nB:sss\nj=32": {"split(fpos1,warp,nz,128)",
 			"parallelize(i,GPUBlock,NoRaces)"},
@@ -101,6 +101,22 @@ func TestGPUDefaults(t *testing.T) {
 		} else if ir.Print(u.Func) != ir.Print(v.Func) {
 			t.Errorf("%s: given back, the schedule makes another leaf:\n%s", text,
 				schedule.Text(lines))
+		}
+	}
+}
+
+// TestGPUEvenRows checks that a product of a sparse and a dense matrix gives each row to a warp only
+// if no row is much longer than the others.
+func TestGPUEvenRows(t *testing.T) {
+	for longest, want := range map[int64]string{0: "fuse(i,j,f)", 20: "split(i,block,warp,4)",
+		160: "split(i,block,warp,4)", 161: "fuse(i,j,f)"} {
+		r := large(t, "C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=128")
+		a := r.Tensors.All["A"]
+		a.Longest = longest
+		r.Tensors.All["A"], r.Target.Kind = a, codegen.CUDA
+		lines, err := codegen.Schedule(r)
+		if err != nil || lines[0].Command != want {
+			t.Errorf("rows of at most %d entries: got %v, %v, want %s", longest, lines, err, want)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func TestPromisedLoops(t *testing.T) {
 			`y_vals\[y_p_1\] = `: 1},
 		// On a GPU. Before the blocks run, a search for each of their first rows, and then one for
 		// each thread between these. Rows that are shared are added to atomically, others are not.
-		"a11": {`search`: 2, `searchupper\(A_pos1, 0, A_e \+ 1, `: 1,
+		"a11": {`search`: 2, `searchupper\(A_pos1, select\(is_near, near_from, 0\), `: 1,
 			`searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1,
 			`block_rows\[block_start\] = `:                                             1,
 			` blocks \{`:                                                               2, `warps\(16\)`: 1,
@@ -159,7 +159,8 @@ func TestPromisedLoops(t *testing.T) {
 			`for lane_1 in 0 : 256 lanes\(256\) \{`: 1, `if 16 <= i_rows - block_rows_from \{`: 1,
 			`for pc_p in block_rows_from : i_rows lanes\(256\) \{`: 1,
 			`for pc_p_2 in block_rows_from : i_rows warps\(8\) \{`: 1, `lanes\(32\) reduce\(sum_2\)`: 1,
-			`y_vals\[y_p(_1)?\] = sum`: 2, `atomic`: 2, `while`: 0},
+			`y_vals\[y_p(_[0-9])?\] = sum`: 2, `y_vals\[y_p(_[0-9])?\] = 0\.0`: 3,
+			`atomic`: 2, `while`: 0},
 		// A warp searches for the rows of its tile, and each fiber for its slice. Others add to it
 		// too.
 		"gpu_rows_warp": {`search`: 6, `if 8 <= k_rows - pc_row \{`: 1, `lanes\(32\)`: 4, `warps\(8\)`: 1,

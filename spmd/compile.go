@@ -84,7 +84,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	var like map[string]codegen.Tensor
 	if !given {
 		like = k.Planned.GuessSpecs()
-	} else if like, err = k.Operands.Specs(); err != nil {
+	} else if like, err = k.Operands.Specs(true); err != nil {
 		return nil, err
 	}
 	unit, err := k.Code.CompileAlone(like, name)

@@ -36,6 +36,9 @@ type Tensor struct {
 	CrdWidth []uint8
 	NNZ      int64   // the number of stored values, or -1 if it is unknown
 	Counts   []int64 // the number of positions in each level, or nil if it is unknown
+	// Longest is the number of positions of the longest segment of the last level, or 0 if it is
+	// unknown.
+	Longest int64
 }
 
 // Kind returns the kind of a storage level, counted from 0, the outermost.

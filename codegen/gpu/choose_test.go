@@ -15,7 +15,8 @@ import (
 )
 
 // shape returns the shape of a statement with 64 coordinates of each variable. formats has the
-// levels of each tensor by its name, and taken lists names that are in use.
+// levels of each tensor by its name, and taken lists names that are in use. A tensor called even has
+// rows of about equal length.
 func shape(t *testing.T, stmt string, formats map[string]string, taken ...string) *gpu.Shape {
 	t.Helper()
 	body, err := cin.Parse(stmt)
@@ -38,9 +39,10 @@ func shape(t *testing.T, stmt string, formats map[string]string, taken ...string
 			f, ok := parsed[name]
 			return f, ok && name != target.Name
 		},
-		Size:    func(string) int64 { return 64 },
-		Entries: func(string) int64 { return 1000 },
-		Taken:   func() map[string]bool { return maps.Clone(used) }}
+		Size:     func(string) int64 { return 64 },
+		Entries:  func(string) int64 { return 1000 },
+		EvenRows: func(name string) int64 { return map[string]int64{"even": 9}[name] },
+		Taken:    func() map[string]bool { return maps.Clone(used) }}
 }
 
 // TestForms checks commands of the best form of a statement.
@@ -59,8 +61,15 @@ func TestForms(t *testing.T) {
 			"fuse(i,j,f_) pos(f_,f_pos,B(i,j)) split(f_pos,block,tile_,2048)"},
 		{"forall(i, forall(j, forall(k, Y(i,k) += B(i,j) * X(j,k))))",
 			map[string]string{"Y": "dd", "B": "ds", "X": "dd"}, nil,
-			"split(fpos,block,fpos1,512) split(fpos1,warp,nz,32) " +
+			"split(fpos,block,fpos1,1024) split(fpos1,warp,nz,128) unroll(dense_val,2) " +
 				"bound(dense_val_unbounded,dense_val,2,MaxExact) parallelize(thread,GPUThread,Atomics)"},
+		{"forall(i, forall(j, forall(k, Y(i,k) += even(i,j) * X(j,k))))",
+			map[string]string{"Y": "dd", "even": "ds", "X": "dd"}, nil,
+			"split(i,block,warp,4) reorder(block,warp,thread,dense_val,j) unroll(dense_val,2) " +
+				"parallelize(thread,GPUThread,NoRaces)"},
+		{"forall(i, forall(j, forall(k, Y(i,j) += even(i,j) * X(i,k) * Z(j,k))))",
+			map[string]string{"Y": "dd", "even": "ds", "X": "dd", "Z": "dd"}, nil,
+			"split(fpos1,warp,nz,64) unroll(nz,2) parallelize(thread,GPUThread,ParallelReduction)"},
 		{"forall(i, forall(j, y(i) += B(i,j) + x(j)))", vector, nil,
 			"split(i,block,block_row,256) pos(j,jpos,B(i,j)) " +
 				"parallelize(thread,GPUThread,ParallelReduction)"},

@@ -16,12 +16,17 @@ const (
 	blockWarps   = 16   // warps of a block
 	tileEntries  = 2048 // entries that a block loads before its threads sum rows of them
 	perThread    = 7    // entries that a thread sums before it adds to the result (A.2)
-	// perWarp is the number of entries of a warp whose threads run over a dense variable. A.4 has
-	// 16.
-	perWarp = 32
-	// perWarpTree is the number of entries of such a warp in denseInside if the loop runs over
-	// three or more levels, because their slices may be huge. A.8 has 4.
-	perWarpTree   = 128
+	rowWarps     = 4    // warps of a block, each of which computes a row
+	// perWarp is the number of entries of a warp whose threads run over a dense variable: A.4 has
+	// 16, and A.8 has 4. denseWarps is the number of such warps in a block.
+	perWarp    = 128
+	denseWarps = 8
+	// sumEntries and sumWarps are the same for warps whose threads sum over a dense variable.
+	sumEntries = 64
+	sumWarps   = 4
+	// together is the largest number of values of a dense variable, or of entries, that a thread
+	// computes at a time. Their loads do not wait for each other.
+	together      = 4
 	copiedEntries = 4       // entries of a thread in ownPlaces, coordinates of one in tiledRows
 	partedRow     = 64      // entries of a row that is long enough for the threads of a warp
 	tableRowsEach = 4       // rows of a warp, if it must search for its first row
@@ -42,7 +47,7 @@ func (s *Shape) Forms() []Form {
 // formsOfNest returns the forms that fit a statement of one nest of loops, the best first.
 func (s *Shape) formsOfNest() (out []Form) {
 	if s.loops != nil && s.driver != nil {
-		out = s.try(s.positions, s.loadedPositions, s.plainPositions)
+		out = s.try(s.denseRows, s.positions, s.loadedPositions, s.plainPositions)
 	}
 	if s.loops != nil && s.driver == nil && !s.hasSparse(s.sum.RHS) && s.Result.AllDense() {
 		out = append(out, s.try(s.dense)...)
@@ -271,17 +276,13 @@ func (s *Shape) entriesOfThreads(c *positionLoop, products bool) Form {
 func (s *Shape) denseInside(c *positionLoop, races bool) Form {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("nz")
 	in1, tile := s.name(c.pos+"1"), s.name("dense_val")
-	entries := perWarp
-	if len(c.vars) > 2 {
-		entries = perWarpTree
-	}
 	last := c.inner[len(c.inner)-1]
 	texts := append(c.texts,
-		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, entries*blockWarps),
-		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a warp", in1, warp, nz, entries))
+		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, perWarp*denseWarps),
+		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a warp", in1, warp, nz, perWarp))
 	texts = append(texts, s.overLanes(last, tile, thread,
 		"the threads of a warp read and write neighbours along "+last)...)
-	order := slices.Concat([]string{block, warp}, c.inner[:len(c.inner)-1], []string{tile, thread, nz},
+	order := slices.Concat([]string{block, warp}, c.inner[:len(c.inner)-1], []string{thread, tile, nz},
 		c.sums)
 	race := "NoRaces) # every entry writes its own elements"
 	outer := race
@@ -289,11 +290,45 @@ func (s *Shape) denseInside(c *positionLoop, races bool) Form {
 		race = "Atomics) # a row with entries of several warps is added atomically"
 		outer = "IgnoreRaces) # races are settled where threads add"
 	}
-	return s.lines(append(texts,
-		"reorder("+strings.Join(order, ",")+")",
+	return s.lines(append(texts, eachLane(thread, tile),
+		"reorder("+strings.Join(order, ",")+")", s.togetherIn(last, tile),
 		fmt.Sprintf("parallelize(%s,GPUBlock,%s", block, outer),
 		fmt.Sprintf("parallelize(%s,GPUWarp,%s", warp, outer),
 		fmt.Sprintf("parallelize(%s,GPUThread,%s", thread, race))...)
+}
+
+// denseRows returns the form that gives each row of a matrix to a warp, whose threads run over the
+// last dense variable of the result. No additions are atomic, and the result need not be set to 0
+// before. denseRows returns nil if rows are not known to be of about equal length.
+func (s *Shape) denseRows() Form {
+	levels, order := s.levels(), len(s.loops)
+	if len(levels) != 2 || s.deep != 2 || order < 3 || !s.Result.AllDense() ||
+		!s.inResult(levels[0]) || s.inResult(levels[1]) || s.EvenRows(s.driver.Name) == 0 {
+		return nil
+	}
+	var inner []string
+	for _, v := range s.loops {
+		if !slices.Contains(levels, v) {
+			inner = append(inner, v)
+		}
+	}
+	if len(inner) != order-2 || // the operand has a variable twice
+		slices.ContainsFunc(inner, func(v string) bool { return !s.inResult(v) }) {
+		return nil
+	}
+	block, warp, thread, tile := s.name("block"), s.name("warp"), s.name("thread"), s.name("dense_val")
+	last := inner[len(inner)-1]
+	texts := []string{fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each row: none of %s has more "+
+		"than %d entries", levels[0], block, warp, rowWarps, s.key(s.driver), s.EvenRows(s.driver.Name))}
+	texts = append(texts, s.overLanes(last, tile, thread,
+		"the threads of a warp read and write neighbours along "+last)...)
+	loops := slices.Concat([]string{block, warp}, inner[:len(inner)-1],
+		[]string{thread, tile, levels[1]})
+	return s.lines(append(texts, eachLane(thread, tile),
+		"reorder("+strings.Join(loops, ",")+")", s.togetherIn(last, tile),
+		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces) # every warp writes its own row", block),
+		fmt.Sprintf("parallelize(%s,GPUWarp,NoRaces)", warp),
+		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
 }
 
 // sumInside returns the form that gives each warp a few entries. For each entry, the threads of the
@@ -304,12 +339,12 @@ func (s *Shape) sumInside(c *positionLoop) Form {
 	last := c.sums[len(c.sums)-1]
 	order := slices.Concat([]string{block, warp, nz, thread, tile}, c.sums[:len(c.sums)-1])
 	texts := append(c.texts,
-		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, perWarp*blockWarps),
-		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a warp", in1, warp, nz, perWarp))
+		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, sumEntries*sumWarps),
+		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a warp", in1, warp, nz, sumEntries))
 	texts = append(texts, s.overLanes(last, tile, thread,
 		"the threads of a warp sum over "+last+" together")...)
 	return s.lines(append(texts,
-		"reorder("+strings.Join(order, ",")+")",
+		"reorder("+strings.Join(order, ",")+")", s.entriesTogether(last, nz),
 		fmt.Sprintf(
 			"parallelize(%s,GPUBlock,NoRaces) # every entry writes its own element", block),
 		fmt.Sprintf("parallelize(%s,GPUWarp,NoRaces)", warp),
@@ -333,13 +368,55 @@ func (s *Shape) overLanes(v, tile, thread, why string) []string {
 	}
 }
 
-// ownPlaces returns the form that gives each thread a few stored positions. No other thread writes
-// to the result's elements that belong to these positions, so no additions are atomic.
+// eachLane returns the command that moves the loop over a thread's values of a dense variable into
+// the loop over threads. Unlike a command for all loops of the nest, it also fits other nests over
+// the variable.
+func eachLane(thread, tile string) string {
+	return fmt.Sprintf("reorder(%s,%s)", thread, tile)
+}
+
+// togetherIn returns the command that lets each thread compute several values of the dense
+// variable v at a time, so that it reads an entry once for several values. tile is the loop that a
+// thread runs over its values of v. togetherIn returns "" if a thread is known to have one value.
+func (s *Shape) togetherIn(v, tile string) string {
+	each := int64(together)
+	if n := s.Size(v); n > 0 {
+		for each = min(each, (n+warpLanes-1)/warpLanes); n/warpLanes%each > 0; each-- {
+		}
+	}
+	if each == 1 {
+		return ""
+	}
+	return fmt.Sprintf("unroll(%s,%d) # a thread reads an entry once for %[2]d values of %s", tile,
+		each, v)
+}
+
+// entriesTogether returns the command that lets a warp load several entries at a time, so that
+// their loads do not wait for each other. nz is the loop over a warp's entries. last is the
+// variable over which the warp's threads sum. entriesTogether returns "" if each thread already
+// loads many values of an entry.
+func (s *Shape) entriesTogether(last, nz string) string {
+	values := max((s.Size(last)+warpLanes-1)/warpLanes, 1)
+	if values > together {
+		return ""
+	}
+	entries := max(together/values, 2)
+	return fmt.Sprintf("unroll(%s,%d) # the loads of %[2]d entries do not wait for each other", nz,
+		entries)
+}
+
+// ownPlaces returns the form that gives each thread a few stored positions, or one if the thread
+// sums at each of them. No other thread writes to the result's elements that belong to these
+// positions, so no additions are atomic.
 func (s *Shape) ownPlaces(c *positionLoop) Form {
 	block, thread, nz, in := s.name("block"), s.name("thread"), s.name("nz"), s.name(c.pos+"1")
+	each := copiedEntries
+	if len(c.sums) > 0 {
+		each = 1
+	}
 	return s.lines(append(c.texts,
-		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in, blockThreads*copiedEntries),
-		fmt.Sprintf("split(%s,%s,%s,%d)", in, thread, nz, copiedEntries),
+		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in, blockThreads*each),
+		fmt.Sprintf("split(%s,%s,%s,%d)", in, thread, nz, each),
 		fmt.Sprintf(
 			"parallelize(%s,GPUBlock,NoRaces) # every position writes its own elements", block),
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)

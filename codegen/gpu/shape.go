@@ -41,7 +41,10 @@ type Shape struct {
 	Format  func(name string) (f tensor.Format, ok bool)
 	Size    func(v string) int64
 	Entries func(name string) int64 // the number of values that an operand stores, or -1
-	Taken   func() map[string]bool  // names that a new loop or workspace may not have
+	// EvenRows returns the number of entries of an operand's longest row. It returns 0 if this is
+	// unknown, or much more than in other rows.
+	EvenRows func(name string) int64
+	Taken    func() map[string]bool // names that a new loop or workspace may not have
 
 	loops  []string        // the variables of a perfect nest, outermost first, or nil
 	sum    *cin.Assign     // the assignment of the perfect nest

@@ -63,6 +63,9 @@ type (
 		Kind   ForKind
 		// Factor is the unroll factor of an Unrolled loop; 0 unrolls it fully.
 		Factor int64
+		// Jam is advice for an Unrolled loop: its iterations write disjoint memory, so the
+		// statements of Factor iterations may be interleaved.
+		Jam bool
 		// Dynamic and Chunk are the OpenMP schedule of a Parallel loop: dynamic or static, and the
 		// iterations per chunk. If Chunk is 0, OpenMP chooses.
 		Dynamic bool
@@ -167,6 +170,7 @@ func (s *For) clauses(r *Row) {
 		if r.hasNext(s.Factor != 0, "(") {
 			r.add("%)", constant(&s.Factor))
 		}
+		r.add("%", word(&s.Jam, " jam"))
 	case Warps, Lanes:
 		r.add("(%)", constant(&s.Width))
 	}
@@ -259,6 +263,8 @@ func (s *For) checkKind(v *verifier) error {
 			s.Factor, s.Chunk, s.Kind)
 	case s.Factor != 0 && s.Kind != Unrolled:
 		return fmt.Errorf("got the factor %d, which only an unrolled loop can have", s.Factor)
+	case s.Jam && (s.Kind != Unrolled || s.Factor == 0):
+		return errors.New("only the iterations of a loop with an unroll factor can be interleaved")
 	case s.Nontemporal && (s.Kind != Vector || len(s.Reduce) > 0):
 		return fmt.Errorf("got a nontemporal %s loop, want a vector loop that has no reduction", s.Kind)
 	case s.Kind != Warps && s.Kind != Lanes && s.Width != 0:

@@ -48,18 +48,25 @@ func (l *lowerer) tiles(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bo
 		}
 		s = next.Body
 	}
+	if positions.StoresAllRows(f, e, o) {
+		return l.tilesOf(f, positions.ZeroUnlessAll(e, o), o, want,
+			func(row ir.Expr) { positions.ZeroRow(e, o, row) })
+	}
 	if l.leaf.Assigns(f) && !inTiles {
 		e = merge.Zero(e)
 	}
 	if some, ok := l.privateLoop(f, e, want); ok {
 		return some
 	}
-	return l.tilesOf(f, e, o, want)
+	return l.tilesOf(f, e, o, want, nil)
 }
 
 // tilesOf emits a loop over tile numbers. If e belongs to a piece of the loop, it emits only the
 // part that the piece runs.
-func (l *lowerer) tilesOf(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
+//
+// begin is nil, or emits code for a row with the first position of a block (units.FindBlockRows).
+func (l *lowerer) tilesOf(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool,
+	begin func(row ir.Expr)) ir.Expr {
 	c := o.Of
 	if f.Unit == cin.CPUThread && l.leaf.Assigns(f) && l.leaf.Out.InOrder {
 		l.tilePieces(f, e, o)
@@ -67,7 +74,7 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want 
 	}
 	p := &merge.Loop{F: f, E: e, Want: want, Body: l.body(f.Body)}
 	from, to := pieceRange(l.b, e, f.Var, o.Iv.Lo, o.Iv.Hi)
-	rows := units.FindBlockRows(f, e, o)
+	rows := units.FindBlockRows(f, e, o, begin)
 	loop := func(open, done func(number ir.Expr)) (some ir.Expr) {
 		v := l.b.Var(f.Var)
 		body := units.BodyOf(l.leaf, f, func() {

@@ -29,6 +29,9 @@ type Tensor struct {
 	PosWidth, CrdWidth []uint8 // by level, bytes of a pos or crd element; 0 if the level has none
 	NNZ                int64   // number of stored values; -1 if unknown
 	Counts             []int64 // number of positions of each level; nil if unknown
+	// Longest is the number of positions of the longest segment of the last level, or 0 if it is
+	// unknown or the level has no segments. It is found only for a GPU.
+	Longest int64
 }
 
 // Use is a tensor of the right side together with the variables of an access. All accesses with the

@@ -89,6 +89,12 @@ func (l *launcher) single(s ir.Stmt, unitLevel level, out *ir.Block) {
 // loopIn appends s, a loop inside a launch, to out. unitLevel says which unit runs the
 // loop: a block, a warp or a thread.
 func (l *launcher) loopIn(s *ir.For, unitLevel level, out *ir.Block) {
+	if s.Jam {
+		if b := l.jammed(s, unitLevel); b != nil {
+			out.List = append(out.List, l.inside(b, unitLevel).List...)
+			return
+		}
+	}
 	switch s.Kind {
 	case ir.Warps, ir.Lanes:
 		l.spread(s, unitLevel, out)

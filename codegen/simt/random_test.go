@@ -216,7 +216,13 @@ func (p *program) statement(s *scope) {
 		in := s.clone()
 		in.loops++
 		in.vars = append(in.vars, v)
-		p.line("for %s in %s %% 3 : %d {", v, p.value(s), 1+p.r.IntN(3))
+		if iterations := 1 + p.r.IntN(6); p.r.IntN(2) == 0 {
+			p.divide(in, v, iterations)
+			in.own = nil
+			p.line("for %s in %s %% 3 : %d unrolled(%d) jam {", v, p.value(s), iterations, 2+p.r.IntN(3))
+		} else {
+			p.line("for %s in %s %% 3 : %d {", v, p.value(s), 1+p.r.IntN(3))
+		}
 		p.inner(in)
 		p.line("}")
 	case k == 9:

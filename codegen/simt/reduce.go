@@ -1,6 +1,8 @@
 package simt
 
 import (
+	"slices"
+
 	"distaff/codegen/ir"
 	"distaff/io/tensor"
 )
@@ -37,9 +39,11 @@ func (l *launcher) endInner(sums []sum) {
 // the same order, and all get the total.
 func (l *launcher) total(s *ir.For, sums []sum, unitLevel level, out *ir.Block) {
 	if s.Kind == ir.Lanes {
+		var parts []*ir.Var
 		for _, r := range sums {
-			l.overWarp(r.part, out)
+			parts = append(parts, r.part)
 		}
+		l.overWarp(parts, out)
 	}
 	if unitLevel == ofBlock && l.threads > ir.WarpSize && len(sums) > 0 {
 		warps := s.Width // the warps whose partial sums are added
@@ -54,16 +58,68 @@ func (l *launcher) total(s *ir.For, sums []sum, unitLevel level, out *ir.Block) 
 	}
 }
 
-// overWarp appends code that sets v, in each thread of a warp, to the sum of v over all threads of
-// the warp. In each step two threads exchange their sums, and both add the same two numbers. All
-// threads therefore get exactly the same result.
-func (l *launcher) overWarp(v *ir.Var, out *ir.Block) {
-	other := l.h.names.newVar(v.Name+"_other", v.Typ)
-	out.Append(&ir.Declare{V: other, Init: ir.Zero(v.Typ)})
-	for mask := int64(ir.WarpSize / 2); mask > 0; mask /= 2 {
-		out.Append(&ir.Shuffle{V: other, X: v, Mask: mask})
-		out.Append(&ir.Assign{V: v, Accumulate: true, X: other})
+// overWarp appends code that sets each variable of list, in each thread of a warp, to its sum over
+// all threads of the warp. In each step two threads exchange their sums, and add the same two
+// numbers. All threads therefore get exactly the same result.
+//
+// If list has 2, 4 or 8 variables, two threads divide the variables between them in the first
+// steps: each sends its partner the sums that the partner continues with. This takes fewer
+// exchanges than one variable after the other. In the last steps they exchange the totals.
+func (l *launcher) overWarp(list []*ir.Var, out *ir.Block) {
+	mask, rest := int64(ir.WarpSize/2), list
+	add := func(list ...ir.Stmt) { out.List = append(out.List, list...) }
+	var lasts []func()
+	for canDivide(list) && len(rest) > 1 {
+		upper := l.h.names.newVar("upper", tensor.Bool)
+		add(&ir.Declare{V: upper, Init: ir.Unequal(ir.Modulo(
+			ir.Over(l.ids.lane, ir.Int(mask)), ir.Int(2)), ir.Int(0))})
+		half, all, step := len(rest)/2, rest, mask
+		var others []*ir.Var
+		for k, v := range all[:half] {
+			w := all[k+half]
+			sent := l.h.names.newVar(w.Name+"_sent", v.Typ)
+			other := l.h.names.newVar(v.Name+"_other", v.Typ)
+			add(&ir.Declare{V: sent, Init: ir.Choose(upper, v, w)},
+				&ir.Declare{V: other, Init: ir.Zero(v.Typ)},
+				&ir.Shuffle{V: other, X: sent, Mask: step},
+				&ir.Assign{V: v, X: ir.Choose(upper, w, v)},
+				&ir.Assign{V: v, Accumulate: true, X: other})
+			others = append(others, other)
+		}
+		lasts = append(lasts, func() {
+			for k, v := range all[:half] {
+				w := all[k+half]
+				add(&ir.Shuffle{V: others[k], X: v, Mask: step},
+					&ir.Assign{V: w, X: ir.Choose(upper, v, others[k])},
+					&ir.Assign{V: v, X: ir.Choose(upper, others[k], v)})
+			}
+		})
+		rest, mask = all[:half], mask/2
 	}
+	var others []*ir.Var
+	for _, v := range rest {
+		others = append(others, l.h.names.newVar(v.Name+"_other", v.Typ))
+		add(&ir.Declare{V: others[len(others)-1], Init: ir.Zero(v.Typ)})
+	}
+	for ; mask > 0; mask /= 2 {
+		for k, v := range rest {
+			add(&ir.Shuffle{V: others[k], X: v, Mask: mask},
+				&ir.Assign{V: v, Accumulate: true, X: others[k]})
+		}
+	}
+	for _, last := range slices.Backward(lasts) {
+		last()
+	}
+}
+
+// canDivide reports whether two threads can divide the variables of list between them (overWarp).
+func canDivide(list []*ir.Var) bool {
+	for _, v := range list {
+		if v.Typ != list[0].Typ {
+			return false
+		}
+	}
+	return len(list) == 2 || len(list) == 4 || len(list) == 8
 }
 
 // overBlock appends code that adds up the partial sums of a block's first warps, in the order of

@@ -26,6 +26,7 @@
 //	launch.go    a loop of Blocks
 //	body.go      the code inside a loop of Blocks
 //	loops.go     Warps and Lanes
+//	jam.go       unrolled loops whose iterations are interleaved
 //	reduce.go    sums over threads
 //	sort.go      sorting by all threads of a unit
 //	memory.go    arrays made in Blocks, and statements about whole arrays

@@ -126,6 +126,29 @@ func (t *Tensor) Positions(l int) int64 {
 	return p
 }
 
+// LongestSegment returns the number of positions of the longest segment of the last level. It
+// returns 0 if the level has no array of positions.
+func (t *Tensor) LongestSegment() (most int64) {
+	if len(t.Levels) == 0 {
+		return 0
+	}
+	switch pos := t.Levels[len(t.Levels)-1].Pos; pos.Width {
+	case 4:
+		return int64(longestStep(Slice[int32](pos)))
+	case 8:
+		return longestStep(Slice[int64](pos))
+	}
+	return 0
+}
+
+// longestStep returns the largest difference of neighbours in a list that does not decrease.
+func longestStep[T int32 | int64](list []T) (most T) {
+	for k := 1; k < len(list); k++ {
+		most = max(most, list[k]-list[k-1])
+	}
+	return most
+}
+
 // Bytes returns the size of all arrays in bytes.
 func (t *Tensor) Bytes() int64 {
 	n := t.Vals.Len * int64(t.Vals.Width)

@@ -35,6 +35,19 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+func TestLongestSegment(t *testing.T) {
+	segments := Level{Kind: tensor.Compressed, Pos: Of([]int32{0, 3, 3, 8, 9})}
+	wide := Level{Kind: tensor.Compressed, Pos: Of([]int64{0, 1, 3})}
+	for want, levels := range map[int64][]Level{0: nil, 5: {{Size: 4}, segments}, 2: {segments, wide}} {
+		if got := (&Tensor{Levels: levels}).LongestSegment(); got != want {
+			t.Errorf("got %d, want %d", got, want)
+		}
+	}
+	if got := (&Tensor{Levels: []Level{segments, {Size: 4}}}).LongestSegment(); got != 0 {
+		t.Errorf("the last level is dense: got %d, want 0", got)
+	}
+}
+
 func TestTypes(t *testing.T) {
 	convert := func(to tensor.Type, v tensor.Value) (tensor.Value, error) {
 		src, dst := make([]byte, 16), make([]byte, 16)

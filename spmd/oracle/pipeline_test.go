@@ -151,7 +151,8 @@ func (c *compiled) arguments(stored map[string]*tcs.Tensor) (err error) {
 
 // describe returns the compiler's description of a stored tensor.
 func describe(s *tcs.Tensor, t *Tensor) codegen.Tensor {
-	out := codegen.Tensor{Format: t.Format, Type: t.Type, Dims: t.Dims, NNZ: s.Vals.Len}
+	out := codegen.Tensor{Format: t.Format, Type: t.Type, Dims: t.Dims, NNZ: s.Vals.Len,
+		Longest: s.LongestSegment()}
 	for l, lev := range s.Levels {
 		out.PosWidth = append(out.PosWidth, lev.Pos.Width)
 		out.CrdWidth = append(out.CrdWidth, lev.Crd.Width)

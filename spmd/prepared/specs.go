@@ -9,14 +9,15 @@ import (
 // Specs returns the specification of each operand for the compiler, by the operand's name. The
 // result is the same at every rank. It returns an error if the arrays of an operand's blocks have
 // different widths. The numbers of entries and positions are sums over all blocks, in which copies
-// of a block count once. Every rank must call it.
-func (x *Operands) Specs() (map[string]codegen.Tensor, error) {
+// of a block count once. If compiles is true, the specifications also have what only the compiler
+// asks for, and what takes a pass over an operand's positions. Every rank must call it.
+func (x *Operands) Specs(compiles bool) (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for i, o := range x.p.Problem.Operands {
 		f := x.p.Reader.Formats[o.Tensor]
 		n := len(f.Levels)
-		// the last count is the number of entries
-		widths, counts := make([]int64, 2*n), make([]int64, n+1)
+		// The last count is the number of entries. The last width is the longest segment.
+		widths, counts := make([]int64, 2*n+1), make([]int64, n+1)
 		part := o.Before()
 		if x.p.Replicated[i] {
 			part = o.Partition
@@ -31,6 +32,9 @@ func (x *Operands) Specs() (map[string]codegen.Tensor, error) {
 				counts[l] += once * t.Positions(l)
 				widths[2*l] = max(widths[2*l], int64(lev.Pos.Width))
 				widths[2*l+1] = max(widths[2*l+1], int64(lev.Crd.Width))
+			}
+			if compiles && x.p.Target.Kind == codegen.CUDA {
+				widths[2*n] = max(widths[2*n], t.LongestSegment())
 			}
 		}
 		c := x.p.Reader.Env.Comm.Uncounted()
@@ -51,7 +55,8 @@ func (x *Operands) Specs() (map[string]codegen.Tensor, error) {
 			return nil, err
 		}
 		spec := codegen.Tensor{Format: f, Type: x.p.Reader.Types[o.Tensor],
-			Dims: x.p.Reader.Sizes.Dims[o.Tensor], NNZ: counts[n], Counts: counts[:n]}
+			Dims: x.p.Reader.Sizes.Dims[o.Tensor], NNZ: counts[n], Counts: counts[:n],
+			Longest: widths[2*n]}
 		for l := range n {
 			spec.PosWidth = append(spec.PosWidth, uint8(widths[2*l]))
 			spec.CrdWidth = append(spec.CrdWidth, uint8(widths[2*l+1]))

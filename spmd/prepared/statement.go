@@ -70,7 +70,7 @@ func (k *Statement) rows(operand int) exec.Rows {
 // Compile compiles and loads the leaves. Every rank must call it.
 func (k *Statement) Compile() error {
 	p, c := k.Planned, k.Code
-	like, err := k.Operands.Specs()
+	like, err := k.Operands.Specs(true)
 	if err != nil {
 		return err
 	}
@@ -299,7 +299,7 @@ func (k *Statement) Fits() (bool, error) {
 	if err := k.rank.Comm.Uncounted().Allreduce(comm.Of(bad), comm.Max); err != nil || bad[0] > 0 {
 		return false, err
 	}
-	like, err := k.Operands.Specs()
+	like, err := k.Operands.Specs(false)
 	return err == nil && k.Code.fits(like), err
 }
 

@@ -153,6 +153,17 @@ var leaves = map[string]func() []interp.Arg{
 	},
 	"histogram": histogramArgs,
 	"searches":  searchArgs,
+	"streams": func() []interp.Arg {
+		const n = 256
+		crd := make([]int32, n)
+		for k := range crd {
+			crd[k] = int32(k * 7 % 50)
+		}
+		args := vals(make([]float64, n), make([]float64, n), ramp(n), ramp(50))
+		args[2].Levels = []interp.Level{{Pos: interp.Array{Data: []int32{0, n}},
+			Crd: interp.Array{Data: crd}}}
+		return args
+	},
 	"tiles": func() []interp.Arg {
 		return vals(make([]float64, 3000), ramp(3000),
 			mostly(3000, 0, 0, 500, 2995))

@@ -50,6 +50,7 @@
 //	stmt.go       statements
 //	loop.go       loops
 //	expr.go       expressions that differ from C; the others are in emit/clike
+//	stream.go     loads of elements that a kernel reads once
 //	values.go     integers whose arithmetic may wrap around
 //	prelude.go    the helpers, one file each in prelude/
 //	builtin.go    Prelude's kernels: fills and scans

@@ -24,7 +24,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __align__(bytes) /* arguments of the host are aligned as their elements' parts are */
 #define __shared__ static thread_local
 #define DST_OWN __attribute__((visibility("hidden")))

@@ -54,7 +54,8 @@ func (k *kernel) Helper(name string, t tensor.Type) string {
 // Special returns the text of an expression that CUDA needs in another form than C. The second
 // result is false for other expressions. Sums, differences, products and negations of some integers
 // (see isValue) are special because they must wrap around, but signed integers of CUDA do not.
-// Casts from and to complex numbers are special because complex numbers are structs.
+// Casts from and to complex numbers are special because complex numbers are structs. Loads of
+// elements that are read once have a function of their own (see streams).
 func (k *kernel) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Binary:
@@ -69,6 +70,11 @@ func (k *kernel) Special(x ir.Expr, prec int) (string, bool) {
 		}
 	case *ir.Cast:
 		return k.castComplex(x, prec)
+	case *ir.Load:
+		if k.streamed[x] {
+			return fmt.Sprintf("%s(&%s[%s])", k.typed("stream", "stream", x.A.Elem), k.Array(x.A),
+				k.expr(x.Index, 0)), true
+		}
 	}
 	return "", false
 }

@@ -16,6 +16,7 @@ type kernel struct {
 	live     map[*ir.Var]bool    // variables that something reads
 	assigned map[*ir.Var]bool    // variables that change after their declaration
 	loads    map[*ir.Array]bool  // arrays that are read
+	streamed map[*ir.Load]bool   // loads of elements that the launch reads once
 	used     []any               // variables and arrays, in the order of their first use
 	offsets  map[*ir.Array]int64 // by shared array: its offset in dynamic shared memory
 	declared map[*ir.Var]int     // the number of loops around a variable's declaration
@@ -31,6 +32,7 @@ func (f *file) newKernel(l *ir.Launch) *kernel {
 		live:     ir.Reads(l.Body), assigned: clike.Assigned(l.Body), loads: map[*ir.Array]bool{},
 		declared: map[*ir.Var]int{},
 	}
+	k.streamed = f.streamed(l, k.assigned)
 	k.launch.Name = f.names.Fresh(clike.Symbol(l.Name, "_kernel"))
 	k.parameters()
 	k.shared()
@@ -180,7 +182,12 @@ func (k *kernel) reads(v *ir.Var) bool {
 
 // prototype returns the kernel's head, in lines of at most about 110 characters.
 func (k *kernel) prototype() string {
-	s := fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d)\n", k.launch.Launch.Threads)
+	bounds := fmt.Sprint(k.launch.Launch.Threads)
+	if len(k.streamed) > 0 {
+		k.need("resident")
+		bounds += ", DST_RESIDENT / " + bounds
+	}
+	s := fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%s)\n", bounds)
 	line := k.launch.Name + "("
 	for i, p := range k.params() {
 		switch {

@@ -38,6 +38,8 @@ var helpers = []clike.Helper{
 	{Name: "atomic", Types: reals, Uses: []string{"warp_sum"}},
 	{Name: "atomic_c", Types: complexes, Uses: []string{"complex", "atomic:$P"}},
 	{Name: "fetch", Types: ints},
+	{Name: "stream", Types: reals},
+	{Name: "resident"},
 	{Name: "fail"},
 	{Name: "dynamic"},
 }
@@ -74,6 +76,9 @@ func helperText(name string, t tensor.Type) string {
 		align = "16"
 	}
 	part := clike.Component(t)
+	register := map[tensor.Type]string{tensor.Int32: "r", tensor.Int64: "l", tensor.Float32: "f",
+		tensor.Float64: "d"}[t]
 	return strings.NewReplacer("$T", ctype(t), "$S", clike.Suffix(t), "$U", atomicType(t), "$A", align,
+		"$C", register, "$B", map[string]string{"r": "s32", "l": "s64", "f": "f32", "d": "f64"}[register],
 		"$P", ctype(part), "$R", clike.Suffix(part)).Replace(string(text))
 }

@@ -9,9 +9,15 @@ import (
 )
 
 var inputs = map[string]input{
-	"spmv":       {args: spmvArgs, bounds: [][2]int64{{0, math.MaxInt64}, {0, 0}}},
-	"warpspmv":   {args: spmvArgs},
-	"warprows":   {args: spmvArgs},
+	"spmv":     {args: spmvArgs, bounds: [][2]int64{{0, math.MaxInt64}, {0, 0}}},
+	"warpspmv": {args: spmvArgs},
+	"warprows": {args: spmvArgs},
+	"together": {args: func() []interp.Arg {
+		pos, crd, a := sparse[int32](31, 40, 5, 9)
+		return []interp.Arg{vals(make([]float64, 31*96)), {Vals: fresh(make([]float64, len(a)))},
+			{Levels: []interp.Level{dense(31, 0), level(pos, crd)}, Vals: data(a)},
+			vals(integers[float64](40*96, 10))}
+	}},
 	"blocktiles": {args: countArgs},
 	"blocksum":   {args: countArgs},
 	"scanned": {args: func() []interp.Arg {

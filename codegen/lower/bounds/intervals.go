@@ -139,7 +139,7 @@ func bounded(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Inte
 	}
 	if r.Bound == provenance.MaxExact {
 		iv = withBounds(iv, r.Bounded(boundsOf(iv)))
-		iv.Rows, iv.RowsKnown = nil, false
+		iv.Rows, iv.RowsKnown, iv.AllRows = nil, false, false
 	}
 	return iv
 }
@@ -181,7 +181,7 @@ func Tile(o *scope.OpenLoops, v ir.Expr, e *scope.Env) (x string, iv scope.Inter
 	frames []scope.Frame) {
 	fr := o.Frames[len(o.Frames)-1]
 	x, iv = fr.Tiling.Rel.To[1], withBounds(fr.Iv, fr.Tiling.At(Form(v), NameForm(e.Leaf.B)))
-	iv.Rows, iv.RowsKnown = nil, false
+	iv.Rows, iv.RowsKnown, iv.AllRows = nil, false, false
 	if from := pastRepeats(iv, iv.Lo, e); from != iv.Lo {
 		iv.Lo, iv.Hi, iv.Size = from, pastRepeats(iv, iv.Hi, e), -1
 	}

@@ -57,7 +57,9 @@ func ShareRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, n int64) {
 			"rows of %s add to the same elements of %s, and a GPU cannot add complex numbers "+
 				"atomically", rows[r.row], a.LHS.Key())
 	}
-	l.B.When(ir.Less(o.Iv.Lo, o.Iv.Hi), func() {
+	// A tile without entries may have empty rows to store.
+	visits := ir.Either(ir.Truth(o.Iv.AllRows), ir.Less(o.Iv.Lo, o.Iv.Hi))
+	l.B.When(visits, func() {
 		lo, hi := r.rows()
 		many := ir.AtLeast(ir.Minus(hi, lo), ir.Int(n))
 		l.B.Choose(many, func() { r.byThreads(lo, hi) }, func() { r.byLanes(lo, hi) })
@@ -138,6 +140,9 @@ func (r *rowLanes) sum(q ir.Expr, places ir.For) {
 	end := l.B.Named(name+"_end", r.first(ir.Plus(q, ir.Int(1))))
 	lo := l.B.Named(name+"_lo", ir.Greatest(begin, r.tile.iv.Lo))
 	hi := l.B.Named(name+"_hi", ir.Least(end, r.tile.iv.Hi))
+	if r.tile.iv.AllRows {
+		l.B.When(ir.Equal(begin, end), func() { storeZero(r.inRow(q)) })
+	}
 	l.B.When(ir.Less(lo, hi), func() {
 		in := r.inRow(q)
 		sum := l.B.Local(r.temp.Name, ir.Zero(l.Spec.Compute))

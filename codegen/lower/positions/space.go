@@ -5,6 +5,7 @@
 //	sums.go      a consumer may sum in one loop
 //	walk.go      walks over the rows of fused variables
 //	kept.go      the last row of a walk on a GPU, which is added where threads meet
+//	allrows.go   tiles that store every row of a result
 //	rowlanes.go  the rows of a tile, which a GPU's threads share
 package positions
 

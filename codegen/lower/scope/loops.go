@@ -55,6 +55,9 @@ type Interval struct {
 	// RowsKnown is true if Ancestor was narrowed to the rows of this interval: for compressed rows,
 	// to the row of the interval's first position and the row of the first position after it.
 	RowsKnown bool
+	// AllRows is true if, in addition, each row without positions is in the range of exactly one
+	// interval.
+	AllRows bool
 }
 
 // OpenLoops is the state of a component's loops while they are lowered. It describes the part of

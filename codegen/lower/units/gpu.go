@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/ir"
 	"distaff/codegen/lower/bounds"
 	"distaff/codegen/lower/scope"
+	"distaff/codegen/lower/tree"
 	"distaff/io/tensor"
 )
 
@@ -135,23 +136,29 @@ type blockRows struct {
 	c      *scope.Component
 	first  ir.Expr // the number of the first block
 	arrays []*ir.Array
+	all    bool // every row, even an empty one, is a row of a block
 }
 
 // FindBlockRows emits a loop before f that finds the first row of each block and stores it. The
 // warps or threads of a block then search for their rows only among the rows of this block.
 // FindBlockRows returns nil and emits no loop if no search becomes shorter, if the positions belong
 // to only some of the fused variables, or if the positions may be absent.
-func FindBlockRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) *blockRows {
+//
+// If begin is not nil, the loop also runs the code that begin emits, once for each row that has the
+// first position of a block. begin gets the row's position. The rows before the first one that has
+// an entry then belong to the first block.
+func FindBlockRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops,
+	begin func(row ir.Expr)) *blockRows {
 	c := o.Of
 	l := e.Leaf
-	base := positionsAmong(o.Frames)
+	base := PositionsAmong(o.Frames)
 	if f.Unit != cin.GPUBlock || len(c.Roots) < 2 || base == nil ||
 		len(base.Roots) != len(c.Roots) || !ir.Always(e.Cur[base.Key].Present) ||
 		!narrowsInBlock(f, c) {
 		return nil
 	}
 	cur := e.Cur[base.Key]
-	r := &blockRows{c: c, first: o.Iv.Lo, arrays: make([]*ir.Array, len(c.Roots))}
+	r := &blockRows{c: c, first: o.Iv.Lo, arrays: make([]*ir.Array, len(c.Roots)), all: begin != nil}
 	n := l.B.Named(f.Var+"_count", ir.Minus(o.Iv.Hi, o.Iv.Lo))
 	searched := false
 	for d := 1; d < len(c.Roots); d++ {
@@ -164,16 +171,52 @@ func FindBlockRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) *blockRows {
 		return nil
 	}
 	Spread(l, f.Var+"_start", ir.Int(0), ir.Plus(n, ir.Int(1)), func(b ir.Expr) {
-		at := ir.Plus(o.Iv.Lo, b)
-		iv := scope.Interval{Unit: scope.Numbers, Lo: at, Hi: at, Size: -1}
-		start := bounds.InPositions(iv, o.Frames, e)
-		for d, p := range cur.Ancestors(base.Ancestor, len(c.Roots), start.Lo) {
-			if d+1 < len(c.Roots) && r.arrays[d+1] != nil {
-				l.B.Store(r.arrays[d+1], b, p)
+		start := func(b ir.Expr) ir.Expr {
+			at := ir.Plus(o.Iv.Lo, b)
+			iv := scope.Interval{Unit: scope.Numbers, Lo: at, Hi: at, Size: -1}
+			return bounds.InPositions(iv, o.Frames, e).Lo
+		}
+		p := start(b)
+		rows := cur.Ancestors(near(l, cur, base, len(c.Roots), p), len(c.Roots), p)
+		for d, row := range rows[:len(rows)-1] {
+			if begin != nil {
+				beginsIn := ir.Either(ir.Equal(b, ir.Int(0)), ir.Less(start(ir.Minus(b, ir.Int(1))),
+					ir.Coord(cur.Of.Pos(cur.Level+1), row)))
+				l.B.When(ir.Both(ir.Less(row, base.Ancestor[1]), beginsIn), func() { begin(row) })
+				row = ir.Choose(ir.Equal(b, ir.Int(0)), base.Ancestor[0], row)
+			}
+			if r.arrays[d+1] != nil {
+				l.B.Store(r.arrays[d+1], b, row)
 			}
 		}
 	})
 	return r
+}
+
+// nearRows is the largest distance of a row from its expected place in the first search.
+const nearRows = 64
+
+// near returns the ranges to search for the row that has position p: base.Ancestor, or fewer rows.
+// If rows are about equally long, the row is near the place that is proportional to p. near emits
+// code that tests whether the row is there. It does so only for the rows of a matrix.
+func near(l *scope.Leaf, cur *tree.Cursor, base *scope.Interval, levels int, p ir.Expr) []ir.Expr {
+	if levels != 2 || !cur.Of.Kind(cur.Level+1).HasPos() ||
+		cur.Of.Pos(cur.Level+1).Elem != tensor.Int32 { // a product of 64-bit positions may overflow
+		return base.Ancestor
+	}
+	lo, hi, pos := base.Ancestor[0], base.Ancestor[1], cur.Of.Pos(cur.Level+1)
+	p = l.B.Named("start_at", p)
+	positions := ir.Greatest(ir.Minus(base.All[1], base.All[0]), ir.Int(1))
+	guess := l.B.Named("row_guess", ir.Plus(lo, ir.Over(ir.Times(ir.Minus(p, base.All[0]),
+		ir.Minus(hi, lo)), positions)))
+	from := l.B.Named("near_from", ir.Greatest(lo, ir.Minus(guess, ir.Int(nearRows))))
+	to := l.B.Named("near_to", ir.Least(hi, ir.Plus(guess, ir.Int(nearRows))))
+	isNear := l.B.Named("is_near", ir.Both(ir.AtMost(ir.Coord(pos, from), p),
+		ir.Less(p, ir.Coord(pos, to))))
+	out := slices.Clone(base.Ancestor)
+	out[0] = ir.Choose(isNear, from, lo)
+	out[1] = ir.Choose(isNear, ir.Minus(to, ir.Int(1)), hi)
+	return out
 }
 
 // narrowsInBlock reports whether a loop inside f divides the positions of each block among warps or
@@ -187,9 +230,9 @@ func narrowsInBlock(f *cin.Forall, c *scope.Component) bool {
 	return found
 }
 
-// positionsAmong returns the outermost of the intervals in frames that is a range of positions, not
+// PositionsAmong returns the outermost of the intervals in frames that is a range of positions, not
 // of coordinates. It returns nil if there is none.
-func positionsAmong(frames []scope.Frame) *scope.Interval {
+func PositionsAmong(frames []scope.Frame) *scope.Interval {
 	for k := range frames {
 		if frames[k].Iv.Unit == scope.Positions {
 			return &frames[k].Iv
@@ -220,7 +263,7 @@ func (r *blockRows) Inside(l *scope.Leaf, v ir.Expr, iv scope.Interval,
 	}
 	if iv.Unit == scope.Positions {
 		iv = narrow(iv)
-		iv.RowsKnown = true
+		iv.RowsKnown, iv.AllRows = true, r.all
 		return iv, frames
 	}
 	frames = slices.Clone(frames)

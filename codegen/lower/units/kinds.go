@@ -54,6 +54,7 @@ func SetKind(f *cin.Forall, e *scope.Env, s *ir.For) *ir.For {
 		if s.Factor == 0 {
 			s.Factor = l.Spec.Strategy.Unrolled[f.Var]
 		}
+		s.Jam = l.Spec.GPU && s.Factor > 1 && l.Assigns(f) && !hasRaces(l, f) && hasLoops(s.Body)
 		return s
 	default:
 		return s
@@ -92,6 +93,18 @@ func findSums(f *cin.Forall, l *scope.Leaf, s *ir.For) *ir.For {
 		}
 	})
 	return s
+}
+
+// hasLoops reports whether b contains a loop.
+func hasLoops(b *ir.Block) bool {
+	found := false
+	ir.Walk(b, func(s ir.Stmt) {
+		switch s.(type) {
+		case *ir.For, *ir.While:
+			found = true
+		}
+	})
+	return found
 }
 
 // scalarLanes adds a note for the user if the lanes of f cannot run together because of its body.
