@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 
 	"distaff/io/tcs"
 	"distaff/kernels"
@@ -19,6 +20,7 @@ type device struct {
 	card    *card              // nil if leaves are interpreted
 	speed   float64            // bandwidth of the memory in bytes per second
 	seen    map[string]float64 // seconds of the lines so far, by row and schedule
+	spmv    times              // ratios of cuSPARSE's time to ours, of SpMV by default so far
 }
 
 // gpuRow is a statement over inputs, with one line of the table for each schedule.
@@ -60,7 +62,7 @@ func gpuRows() (list []gpuRow) {
 		{"power law 10M", "power10M"}, {"banded 10M x 10..20", "band10M"},
 		{"huge row 50M of 100M", "huge"}, {"uniform 1M x 10", "uniform1M"},
 		{"uniform 2M x 100", "long2M"}} {
-		lines := []gpuLine{{byDefault, cuSPARSE, 0.9, 0}, {even, cuSPARSE, 0, 0}}
+		lines := []gpuLine{{byDefault, cuSPARSE, 1, 0}, {even, cuSPARSE, 0, 0}}
 		if x.input != "power10M" && x.input != "huge" { // a row of millions takes a warp too long
 			lines = append(lines, gpuLine{rows, cuSPARSE, 0, 0})
 		}
@@ -82,10 +84,12 @@ func gpuRows() (list []gpuRow) {
 	for _, x := range []struct{ name, input string }{{"uniform 1M x 10", "uniform1M"},
 		{"uniform 100k x 100", "long100k"}, {"power law 1M", "power1M"},
 		{"banded 1M x 10..20", "band1M"}} {
-		list = append(list, gpuRow{"spmm " + x.name, kernel{stmt: "C(i,k) = A(i,j) * B(j,k)",
-			operands: "A=" + x.input + " B=mat:" + x.input + ":1:128"}, []gpuLine{
-			{byDefault, cuSPARSE, 0.85, 0}, {a4(16, 16, 128), cuSPARSE, 0, 0},
-			{a4(32, 16, 128), cuSPARSE, 0, 0}}})
+		for _, k := range []int{32, 128} {
+			list = append(list, gpuRow{fmt.Sprintf("spmm %s, K %d", x.name, k),
+				kernel{stmt: "C(i,k) = A(i,j) * B(j,k)",
+					operands: fmt.Sprintf("A=%s B=mat:%[1]s:1:%d", x.input, k)}, []gpuLine{
+					{byDefault, cuSPARSE, 1, 0}, {a4(16, 16, k), cuSPARSE, 0, 0}}})
+		}
 	}
 	mttkrp := func(name, input string, lines ...gpuLine) {
 		list = append(list, gpuRow{name, kernel{stmt: "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)",
@@ -99,13 +103,18 @@ func gpuRows() (list []gpuRow) {
 		gpuLine{four, "", 0, 0})
 	mttkrp("hugeslice half in one slice", "half", gpuLine{large, same, 1 / 1.2, 0},
 		gpuLine{byDefault, same, 0, 0}, gpuLine{four, same, 0, 0})
+	for _, x := range []string{"short", "even"} { // x stays in a multiprocessor's cache, or does not
+		line := gpuLine{byDefault, "", 0, map[string]float64{"short": 0.7}[x]}
+		list = append(list, gpuRow{"ttv " + x + " slices", kernel{stmt: "Y(i,k) = B(i,k,l) * x(l)",
+			formats: "Y:ss", operands: "B=" + x + " x=vec:" + x + ":2"}, []gpuLine{line}})
+	}
 	for _, k := range []int{32, 128} {
 		for _, x := range []struct{ name, input string }{{"uniform 2M x 10", "uniform2M"},
 			{"power law 2M", "power2M"}} {
 			list = append(list, gpuRow{fmt.Sprintf("sddmm %s, K %d", x.name, k),
 				kernel{stmt: "Y(i,j) = A(i,j) * C(i,k) * D(j,k)", formats: "Y:ds",
 					operands: fmt.Sprintf("A=%s C=mat:%[1]s:0:%[2]d D=mat:%[1]s:1:%[2]d", x.input, k)},
-				[]gpuLine{{byDefault, cuSPARSE, 0, 0.7}}})
+				[]gpuLine{{byDefault, cuSPARSE, map[int]float64{32: 1.5, 128: 1}[k], 0.7}}})
 		}
 	}
 	return list
@@ -145,7 +154,50 @@ func onGPU(b *bench) (rows []row) {
 			b.forget() // the inputs are large
 		}})
 	}
-	return rows
+	rows = append(rows, row{name: "cg 10M rows", threads: once, measure: func(int) { b.gpuSteps() }})
+	return append(rows, row{threads: once, line: func(int, []times) { b.spmvMean() }})
+}
+
+// spmvMean prints the geometric mean of how many times as fast as cuSPARSE the products of a matrix
+// and a vector are.
+func (b *bench) spmvMean() {
+	const least = 1.15
+	if len(b.gpu.spmv) == 0 {
+		return
+	}
+	sum := 0.0
+	for _, x := range b.gpu.spmv {
+		sum += math.Log(x)
+	}
+	mean := math.Exp(sum / float64(len(b.gpu.spmv)))
+	b.printf("\nspmv against cuSPARSE, in the geometric mean of %d lines: %.3f, of at least %.2f%s\n",
+		len(b.gpu.spmv), mean, least, b.over(mean < least))
+}
+
+// gpuSteps measures a step of conjugate gradients that a Go program runs on a GPU. The time
+// includes the host's work. The step is compared with the time of its product alone plus the time
+// to move the bytes of its vectors. It must not take more than 1.1 times as long.
+func (b *bench) gpuSteps() {
+	const steps, atMost = 200, 1.1
+	if b.gpu.card == nil {
+		return // programs that are interpreted are not measured
+	}
+	s := newSystem(b.scaled(10_000_000))
+	b.tensors["A"], b.tensors["b"] = s.A, s.b
+	product, off, err := b.measure(kernel{stmt: "y(i) = A(i,j) * b(j)", operands: "A=A b=b"},
+		byDefault, map[string]*tcs.Tensor{"A": s.A, "b": s.b}, reference(s.A, []*tcs.Tensor{s.b}))
+	check(err)
+	if !(off <= tolerance) {
+		b.wrong++
+	}
+	// Vectors that a step reads or writes: two of p * q, three of each of x, r and p, one of r * r.
+	least := product + 12*8*float64(s.n)/b.gpu.speed
+	s.startAs(b, spmd.Options{Target: spmd.CUDA}, func(p *spmd.Program) {
+		step := newSolver(p).several(b.rounds, steps).median() / steps
+		b.line(b.over(step > atMost*least), "cg 10M rows", "default", 1e3*step, 1e3*least,
+			"product and vectors alone", least/step, nil, nil)
+	})
+	b.forget()
 }
 
 // gpuRow measures the lines of a row, and prints them.
@@ -185,6 +237,9 @@ func (b *bench) gpuRow(r gpuRow) {
 		values := []any{r.name, l.schedule.name, 1e3 * ours, nil, name, nil, bytes / ours * 1e-9, share}
 		if other > 0 {
 			values[3], values[5] = 1e3*other, other/ours
+			if strings.HasPrefix(r.name, "spmv ") && l.versus == cuSPARSE && l.schedule == byDefault {
+				b.gpu.spmv = append(b.gpu.spmv, other/ours)
+			}
 			mark = b.over(!b.dry && other/ours < l.minRatio)
 		}
 		mark += b.over(!b.dry && share < l.minShare)
@@ -280,8 +335,9 @@ func (b *bench) measure(k kernel, s schedule, operands map[string]*tcs.Tensor,
 const tolerance = 1e-10
 
 // reference returns the result of a statement, from plain loops on the cores of the machine. For a
-// tensor of order 3 it is MTTKRP in mode 0, for a matrix and two dense operands SDDMM, and for a
-// matrix and one dense operand their product.
+// tensor of order 3 it is MTTKRP in mode 0 if there are two dense operands, and otherwise the
+// product with a vector along the last mode. For a matrix and two dense operands it is SDDMM, and
+// for a matrix and one dense operand their product.
 func reference(A *tcs.Tensor, dense []*tcs.Tensor) []float64 {
 	k, rows := width(dense[0]), A.Header.Dims[0]
 	row := func(v []float64, r int32) []float64 { return v[int64(r)*k:][:k] }
@@ -298,6 +354,14 @@ func reference(A *tcs.Tensor, dense []*tcs.Tensor) []float64 {
 		})
 	}
 	switch {
+	case len(A.Levels) == 3 && len(dense) == 1:
+		pos2, crd2 := pos(A, 2), crd(A, 2)
+		out = make([]float64, len(crd1))
+		each(func(_ int64, f int32) {
+			for p := pos2[f]; p < pos2[f+1]; p++ {
+				out[f] += v[p] * x[crd2[p]]
+			}
+		})
 	case len(A.Levels) == 3:
 		pos2, crd2, y := pos(A, 2), crd(A, 2), vals(dense[1])
 		each(func(r int64, f int32) {

@@ -90,6 +90,7 @@ var inputs = map[string]generated{
 	"huge":        {"huge:5", "ds", []int64{10e6, 64e6}, 0},
 	"wide":        {"tenth", "ds", []int64{100, 100e3}, 0},
 	"even":        {"fibres:0", "sss", []int64{200e3, 2e6, 2e6}, 0},
+	"short":       {"fibres:0", "sss", []int64{200e3, 2e6, 10e3}, 1},
 	"half":        {"fibres:0.5", "sss", []int64{200e3, 2e6, 2e6}, 0},
 }
 
@@ -103,7 +104,7 @@ func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 16
 // such an input, the kind of the result is "".
 func known(name string) generated {
 	if c, ok := strings.CutPrefix(name, "geometric"); ok {
-		return generated{"geometric:400000000:" + c, "ds", []int64{200e3, 40e6}, 0}
+		return generated{"geometric:100000000:" + c, "ds", []int64{200e3, 10e6}, 0}
 	}
 	if in, ok := inputs[name]; ok {
 		return in

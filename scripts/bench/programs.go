@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -92,26 +91,42 @@ type system struct {
 // each point at its position. With the matrix's condition number, conjugate gradients converge
 // within 200 steps, and residuals do not become subnormal within 1,000 steps.
 func newSystem(n int64) *system {
-	pos, crd, values, right := []int32{0}, []int32(nil), []float64(nil), []float64(nil)
-	for i := range n {
-		row := map[int64]float64{i: 0.02}
-		for _, d := range []int64{1, 2, 3, 4, n / 2, n - 4, n - 3, n - 2, n - 1} {
-			j := (i + d) % n
-			stiffness := (1 + unit(uint64(min(i, j)*n+max(i, j)))) / 2
-			row[i] += stiffness
-			row[j] = -stiffness
+	apart := []int64{1, 2, 3, 4, n / 2, n - 4, n - 3, n - 2, n - 1}
+	entries := int64(len(apart) + 1)
+	pos, right := make([]int32, n+1), make([]float64, n)
+	crd, values := make([]int32, n*entries), make([]float64, n*entries)
+	parallel(n, func(lo, hi int64) {
+		columns := make([]int64, entries)
+		for i := lo; i < hi; i++ {
+			columns[0], right[i], pos[i+1] = i, unit(uint64(i)), int32((i+1)*entries)
+			diagonal := 0.02
+			for k, d := range apart {
+				columns[k+1] = (i + d) % n
+			}
+			slices.Sort(columns)
+			for k, j := range columns {
+				at := i*entries + int64(k)
+				crd[at] = int32(j)
+				if j != i {
+					stiffness := (1 + unit(uint64(min(i, j)*n+max(i, j)))) / 2
+					diagonal += stiffness
+					values[at] = -stiffness
+				}
+			}
+			values[i*entries+int64(slices.Index(columns, i))] = diagonal
 		}
-		for _, j := range slices.Sorted(maps.Keys(row)) {
-			crd, values = append(crd, int32(j)), append(values, row[j])
-		}
-		pos, right = append(pos, int32(len(crd))), append(right, unit(uint64(i)))
-	}
+	})
 	return &system{n, must(spmd.CSR(n, n, pos, crd, values)), must(spmd.Dense(right, n))}
 }
 
 // start starts a program with the system's A and b, and runs f with it on each rank.
 func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program)) {
-	check(spmd.Start(b.ctx, spmd.Options{Ranks: ranks, Threads: threads},
+	s.startAs(b, spmd.Options{Ranks: ranks, Threads: threads}, f)
+}
+
+// startAs is like start, with the program's options.
+func (s *system) startAs(b *bench, o spmd.Options, f func(p *spmd.Program)) {
+	check(spmd.Start(b.ctx, o,
 		func(p *spmd.Program) error {
 			for name, t := range map[string]*tcs.Tensor{"A": s.A, "b": s.b} {
 				check(p.Set(name, spmd.InMemory(t), spmd.Storage{}))
@@ -294,7 +309,8 @@ func (b *bench) stepsOfRanks(s *system, threads int) []times {
 }
 
 // arguments returns the arguments of a unit's leaf, and the bounds of its loops. The first argument
-// is a new result, which must be dense or have the pattern of an operand.
+// is a new result, which must be dense, or have the pattern of an
+// operand or of its first levels.
 func arguments(u *codegen.Unit, operands map[string]*tcs.Tensor) (args []*tcs.Tensor,
 	bounds [][2]int64, err error) {
 	args = []*tcs.Tensor{nil}
@@ -304,12 +320,12 @@ func arguments(u *codegen.Unit, operands map[string]*tcs.Tensor) (args []*tcs.Te
 		}
 		args = append(args, operands[a.Tensor])
 	}
-	name := u.Args[0].Tensor
+	name, levels := u.Args[0].Tensor, len(u.Result.Format.Levels)
 	dims, share := u.Request.Tensors.All[name].Dims, u.Result.Shares
 	stored := dims
 	switch {
 	case share >= 0:
-		stored = []int64{args[share].Vals.Len}
+		stored = []int64{args[share].Positions(levels - 1)}
 	case !u.Result.Format.AllDense():
 		return nil, nil, fmt.Errorf("a result with a pattern of its own is not measured here")
 	}
@@ -318,7 +334,7 @@ func arguments(u *codegen.Unit, operands map[string]*tcs.Tensor) (args []*tcs.Te
 		return nil, nil, err
 	}
 	if share >= 0 {
-		args[0].Header.Dims, args[0].Levels = dims, args[share].Levels
+		args[0].Header.Dims, args[0].Levels = dims, slices.Clone(args[share].Levels[:levels])
 	}
 	for _, v := range u.Vars {
 		bounds = append(bounds, [2]int64{0, u.Request.Tensors.Sizes[v]})
