@@ -168,12 +168,12 @@ func TestGPU(t *testing.T) {
 	}
 	var out bytes.Buffer
 	b := newBench(&out, 0.0002)
-	b.run("1", "gpu", `uniform (1M|400k|100k)|c = 1\.1|wide|slice|2M x 10, K 32`, "")
+	b.run("1", "gpu", `uniform (1M|400k|100k)|c = 1\.1|wide|slice|2M x 10, K 32|dense`, "")
 	if b.wrong > 0 {
 		t.Errorf("%d lines failed or are wrong:\n%s", b.wrong, &out)
 	}
 	for _, name := range []string{"spmv", "skew", "shortwide", "unroll", "spmm", "mttkrp", "hugeslice",
-		"sddmm"} {
+		"sddmm", "dense"} {
 		if !strings.Contains(out.String(), "\n"+name) {
 			t.Errorf("no line of %s was measured:\n%s", name, &out)
 		}

@@ -329,3 +329,43 @@ int gb_sddmm(const gb_csr *a, int64_t k, gb_ptr x, gb_ptr y, int n, float *ms) {
     sp.cusparseDestroyDnMat(o.y);
     return rc;
 }
+
+typedef int gemm_call(void *h, int op_a, int op_b, int m, int n, int k, const void *alpha, const void *a, int lda, long long sa,
+    const void *b, int ldb, long long sb, const void *beta, void *c, int ldc, long long sc, int batch);
+
+static struct {
+    void *handle;
+    gemm_call *call;
+    const void *one, *zero;
+    int op, n, batch;
+} blas;
+
+// The library stores matrices by columns, so it computes the transposed product.
+static int run_gemm(operation *o) {
+    const long long size = (long long)blas.n * blas.n;
+    int rc = blas.call(blas.handle, blas.op, blas.op, blas.n, blas.n, blas.n, blas.one, o->y, blas.n, size, o->x, blas.n, size,
+        blas.zero, (void *)o->to, blas.n, size, blas.batch);
+    if (rc)
+        snprintf(gb_error, sizeof gb_error, "cuBLAS failed (%d)", rc);
+    return rc != 0;
+}
+
+int gb_gemm(const char *path, int single, int transposed, int n, int batch, gb_ptr a, gb_ptr b, gb_ptr c, int times, float *ms) {
+    static const float one_s = 1, zero_s = 0;
+    void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    int (*create)(void **) = lib ? (int (*)(void **))dlsym(lib, "cublasCreate_v2") : 0;
+    blas.call = lib ? (gemm_call *)dlsym(lib, single ? "cublasSgemmStridedBatched" : "cublasDgemmStridedBatched") : 0;
+    if (!create || !blas.call) {
+        snprintf(gb_error, sizeof gb_error, "%s is no cuBLAS", path);
+        return 2;
+    }
+    if (!blas.handle && create(&blas.handle)) {
+        snprintf(gb_error, sizeof gb_error, "cublasCreate failed");
+        return 1;
+    }
+    blas.one = single ? (const void *)&one_s : &one;
+    blas.zero = single ? (const void *)&zero_s : &zero;
+    blas.op = transposed, blas.n = n, blas.batch = batch;
+    operation o = {.run = run_gemm, .x = (void *)a, .y = (void *)b, .to = c};
+    return timed(&o, times, ms);
+}

@@ -44,5 +44,8 @@ int gb_spmv(const gb_csr *a, gb_ptr x, gb_ptr y, int algorithm, int prepared, in
 int gb_spmm(const gb_csr *a, int64_t k, gb_ptr b, gb_ptr c, int algorithm, int prepared, int n, float *ms);
 // x is rows * k and y is cols * k, both row-major; the products take the place of a's values.
 int gb_sddmm(const gb_csr *a, int64_t k, gb_ptr x, gb_ptr y, int n, float *ms);
+// C = A B by cuBLAS, the library at the path, for batch row-major square matrices of size n each, of
+// floats (single) or doubles. If transposed is set, A and B are transposed.
+int gb_gemm(const char *path, int single, int transposed, int n, int batch, gb_ptr a, gb_ptr b, gb_ptr c, int times, float *ms);
 
 #endif

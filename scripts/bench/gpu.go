@@ -154,6 +154,9 @@ func onGPU(b *bench) (rows []row) {
 			b.forget() // the inputs are large
 		}})
 	}
+	for _, p := range denseProducts {
+		rows = append(rows, row{name: p.name, threads: once, measure: func(int) { b.denseProduct(p) }})
+	}
 	rows = append(rows, row{name: "cg 10M rows", threads: once, measure: func(int) { b.gpuSteps() }})
 	return append(rows, row{threads: once, line: func(int, []times) { b.spmvMean() }})
 }
@@ -292,6 +295,14 @@ func (b *bench) measure(k kernel, s schedule, operands map[string]*tcs.Tensor,
 	if j.Target, j.TrustInput = spmd.CUDAOnly, true; s.text != "" {
 		j.Schedule, j.Verify = []string{s.text}, true
 	}
+	return b.timeLeaf(j, operands,
+		func(got *tcs.Tensor) float64 { return difference(vals(got), want) })
+}
+
+// timeLeaf compiles a job for the GPU, and returns the seconds of its leaf over the operands. off is
+// what the function check returns for the result.
+func (b *bench) timeLeaf(j *spmd.Job, operands map[string]*tcs.Tensor,
+	check func(*tcs.Tensor) float64) (seconds, off float64, err error) {
 	made, err := j.Compile(b.ctx, "")
 	if err != nil {
 		return 0, 0, err
@@ -312,12 +323,12 @@ func (b *bench) measure(k kernel, s schedule, operands map[string]*tcs.Tensor,
 			defer card.Forget(t)
 		}
 	}
-	env := kernels.Env{Threads: runtime.GOMAXPROCS(0), Vars: made.Unit.Vars, What: k.stmt}
+	env := kernels.Env{Threads: runtime.GOMAXPROCS(0), Vars: made.Unit.Vars, What: j.Statement}
 	call := func() error { return leaf.Call(b.ctx, args, bounds, env) }
 	if err := call(); err != nil {
 		return 0, 0, err
 	}
-	off = difference(vals(args[0]), want)
+	off = check(args[0])
 	if l, ok := leaf.(*gpu.Leaf); ok { // by the clock of the device, in milliseconds
 		var t times
 		t, err = l.Time(b.ctx, args, bounds, env, 7*b.rounds)

@@ -24,8 +24,9 @@
 //	programs.go  the group programs
 //	peers.go     other libraries
 //	gpu.go       the group gpu
+//	gpudense.go  the lines of that group about dense products
 //	cusparse.go  cuSPARSE and the card's bandwidth
-//	cusparse.c   the C part of cusparse.go, with the header cusparse.h
+//	cusparse.c   the C part of cusparse.go and gpudense.go, with the header cusparse.h
 package main
 
 import (

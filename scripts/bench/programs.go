@@ -329,8 +329,8 @@ func arguments(u *codegen.Unit, operands map[string]*tcs.Tensor) (args []*tcs.Te
 	case !u.Result.Format.AllDense():
 		return nil, nil, fmt.Errorf("a result with a pattern of its own is not measured here")
 	}
-	if args[0], err = tcs.New(&tcs.Shape{Header: tcs.Header{Dims: stored, Type: tensor.Float64},
-		Format: tensor.DenseOf(len(stored)), Counts: make([]int64, len(stored))}, nil, name); err != nil {
+	if args[0], err = tcs.New(&tcs.Shape{Header: tcs.Header{Dims: stored,
+		Type: u.Request.Tensors.All[name].Type}, Format: tensor.DenseOf(len(stored)), Counts: make([]int64, len(stored))}, nil, name); err != nil {
 		return nil, nil, err
 	}
 	if share >= 0 {
