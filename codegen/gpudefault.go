@@ -27,15 +27,12 @@ func chooseGPU(r Request) (*gpuDefault, error) {
 	if r.Ask.FixedPattern {
 		return nil, gpu.NoDefault("values alone are computed on a CPU")
 	}
-	if _, _, err := (&contract.Problem{Network: r.Ask.Network, GPU: true}).Method(); err != nil {
-		return nil, err
-	}
-	products, err := gpuProducts(r)
+	starts, err := gpuStarts(r)
 	if err != nil {
 		return nil, err
 	}
 	g := &gpuDefault{}
-	g.form, err = gpu.Choose(r.resultName(), products,
+	g.form, err = gpu.Choose(starts,
 		func(commands []string) (*gpu.Shape, error) { return gpuShape(r, commands) },
 		func(f gpu.Form) error {
 			q := r
@@ -66,29 +63,79 @@ func (g *gpuDefault) lines() []schedule.Line {
 	return out
 }
 
+// gpuStarts returns the lists of commands that forms begin with, the best first. Each list makes
+// other nests of loops: with contractions or without, with sums in temporaries or without, and with
+// or without the products that a library of the GPU computes.
+func gpuStarts(r Request) (starts [][]string, err error) {
+	method, tree, err := (&contract.Problem{Network: r.Ask.Network}).Method()
+	if err != nil {
+		return nil, err
+	}
+	temporaries := []string{"temporaries(" + r.resultName() + ")"}
+	start := func(first, products []string) {
+		if len(products) > 0 {
+			starts = append(starts, slices.Concat(first, products))
+		}
+	}
+	asked := tree != nil || method == network.Pairwise
+	if method != network.Direct {
+		products, steps, err := gpuProducts(r)
+		if err != nil && asked {
+			return nil, err
+		}
+		if err == nil && (asked || steps) {
+			start(temporaries, products)
+			starts = append(starts, temporaries)
+		}
+	}
+	if asked {
+		return starts, nil
+	}
+	r.Ask.Network = network.Direct.String()
+	products, _, err := gpuProducts(r)
+	if err != nil {
+		return nil, err
+	}
+	start(nil, products)
+	start(temporaries, products)
+	return append(starts, []string{}, temporaries), nil
+}
+
 // forCPU returns the compilation of a request for a CPU, with the given schedule. The compilation
-// shows the nest which forms of a GPU start from.
+// shows the nest which forms of a GPU start from. Without temporaries in the schedule, products are
+// in one nest of loops.
 func forCPU(r Request, commands []string) *compilation {
 	r.Ask.Schedule, r.Ask.Parts, r.Ask.Trace = commands, partsOf(r), nil
 	r.Target.Kind, r.Tensors.InPlace, r.Ask.AsStored = CPU, "", true
-	r.Ask.Network = network.Direct.String() // the nest is checked when a form is compiled
+	if commands != nil && !schedule.Temporaries(commands) {
+		r.Ask.Network = network.Direct.String() // the nest is checked when a form is compiled
+	}
 	c := newCompilation(r)
 	c.forGPU = true
 	return c
 }
 
+// If intermediates are made inside loops, each thread makes its own, and the loops over a sparse
+// operand are not divided evenly. Such intermediates are used if they make the product stepsSaving
+// times cheaper.
+const stepsSaving = 16
+
 // gpuProducts returns the commands, each with its reason, that let a library of the GPU compute the
-// terms that a BLAS would compute on a CPU.
-func gpuProducts(r Request) (commands []string, err error) {
+// products that a BLAS would compute on a CPU. steps is true if the statement is worth computing in
+// several steps: it has an intermediate that is made outside all loops, or the intermediates save
+// most of the cost.
+func gpuProducts(r Request) (commands []string, steps bool, err error) {
 	c := forCPU(r, nil)
 	if err := c.runTo("nest"); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, p := range c.nest.Products() {
 		o := choice.Order{Choice: choice.Substitute, Name: strings.Join(p.Vars, ","), Word: choice.BLAS}
 		commands = append(commands, o.String()+" # "+p.Why)
 	}
-	return commands, nil
+	_, outside := cin.Body(c.unit.CIN).(*cin.Where)
+	saving := c.contractions.Saving()
+	return commands, saving > 1 && outside || saving >= stepsSaving, nil
 }
 
 // gpuShape describes the loops of a request with the given commands to package gpu. To find the
@@ -101,8 +148,9 @@ func gpuShape(r Request, commands []string) (*gpu.Shape, error) {
 		return nil, err
 	}
 	rest := c.withoutProducts(c.unit.CIN, schedule.Gemms(commands))
-	return &gpu.Shape{First: commands, Body: rest, Vars: c.stmt.normal.LHS.Vars,
-		Result: c.unit.Result.Format, Shared: c.sharedWith, Parts: c.request.Ask.Parts, Names: r.Statement.Names,
+	return &gpu.Shape{First: commands, Body: rest, Target: cin.Target(c.unit.CIN),
+		Vars: c.stmt.normal.LHS.Vars, Result: c.unit.Result.Format, Shared: c.sharedWith,
+		Parts: c.request.Ask.Parts, Names: r.Statement.Names,
 		Format: c.formatOf, Size: c.stmt.size, Taken: c.stmt.taken,
 		Entries:  func(name string) int64 { return c.stats[tree.Find(c.ops, name).Number].NNZ },
 		EvenRows: func(name string) int64 { return evenRows(&c.stats[tree.Find(c.ops, name).Number]) },
@@ -124,18 +172,38 @@ func (c *compilation) withoutProducts(s cin.Stmt, products [][]string) cin.Stmt 
 		}
 		return false
 	}
-	s = cin.Body(s)
-	list := []cin.Stmt{s}
-	if all, ok := s.(*cin.Seq); ok {
-		list = all.List
-	}
-	rest := slices.DeleteFunc(slices.Clone(list), isProduct)
-	switch len(rest) {
-	case len(list):
-		return s
-	case 0:
+	return without(cin.Body(s), isProduct)
+}
+
+// without returns s without the nests of loops that drop chooses, or nil if nothing else is left.
+func without(s cin.Stmt, drop func(cin.Stmt) bool) cin.Stmt {
+	if drop(s) {
 		return nil
-	case 1:
+	}
+	var parts []cin.Stmt
+	switch s := s.(type) {
+	case *cin.Seq:
+		parts = s.List
+	case *cin.Where:
+		parts = []cin.Stmt{s.Consumer, s.Producer}
+	default:
+		return s
+	}
+	var rest []cin.Stmt
+	whole := true
+	for _, t := range parts {
+		u := without(t, drop)
+		whole = whole && u == t
+		if u != nil {
+			rest = append(rest, u)
+		}
+	}
+	switch {
+	case whole:
+		return s
+	case len(rest) == 0:
+		return nil
+	case len(rest) == 1:
 		return rest[0]
 	}
 	return &cin.Seq{List: rest}

@@ -125,8 +125,8 @@ func TestGPUEvenRows(t *testing.T) {
 // an alternative.
 func TestGPUWithout(t *testing.T) {
 	for text, want := range map[string]string{
-		"C(j,k)=A(i,j)*B(i,k)\nC:ds\nA:ds\nB:ds": "w(j,k)",
-		"y(j)=A(i,j)*x(i)\ny:s\nA:ds":            "w",
+		"C(j,k)=A(i,j)*B(i,k)\nC:ds\nA:ds\nB:ds": "C(j,k) (its format is ds) is written in order",
+		"y(j)=A(i,j)*x(i)\ny:s\nA:ds":            "y(j) (its format is s) is written in order",
 	} {
 		r := large(t, text)
 		r.Target.Kind = codegen.CUDA

@@ -47,10 +47,6 @@ func TestNetworkRefusals(t *testing.T) {
 			"the loops are given by a schedule"},
 		{product + "-s=parallelize(i,CPUThread,NoRaces)\n", "pairwise", diag.NetworkRefused, 0,
 			"the loops are given by a schedule"},
-		{product + "--target=cuda\n", "(A*B)*C", diag.NetworkRefused, 0,
-			"a GPU runs a product in one nest of loops"},
-		{product + "--target=cuda\n", "pairwise", diag.NetworkRefused, 0,
-			"a GPU runs a product in one nest of loops"},
 	} {
 		r := goldenRequest(t, x.request)
 		r.Ask.Network = x.tree
@@ -127,12 +123,13 @@ func TestDearNests(t *testing.T) {
 		{chain(5) + "\n-s=parallelize(i,CPUThread,NoRaces)", "direct", "", "tree   A * B * C * D * E\n"},
 		{chain(5) + "\n-s=precompute(D(l,m)*E(m,n),{l,n},{l,n},W)", "", "", "tree   A * B * C * D * E\n"},
 		{chain(5) + "\n-s=temporaries(Y)", "", "", "direct"},
-		{chain(5) + "\n--target=cuda", "", costs, ""},
-		{chain(5) + "\n--target=cuda", "auto", "; want a separate statement for each " +
-			"intermediate, or --target=cpu, because a GPU runs only one nest of loops, or --network=direct", ""},
-		{chain(9) + "\n--target=cuda", "", "because a GPU runs only one nest of loops", ""},
+		{chain(5) + "\n--target=cuda", "", "", "direct"},
+		{chain(9) + "\n--target=cuda", "", "", "tree   (((((((A * B) * C) * D) * E) * F) * G) * H) * K\n"},
+		{chain(4) + "\n--target=cuda", "(A*B)*(C*D)", "", "tree   (A * B) * (C * D)\n"},
+		{chain(5) + "\n--target=cuda\n-s=parallelize(i,GPUBlock,NoRaces)", "",
+			"; want a separate statement for each intermediate, or --target=cpu", ""},
 		{chain(5) + "\n--target=cuda", "direct", "", "tree   A * B * C * D * E\n"},
-		{chain(3) + "\n--target=cuda", "", "", "tree   A * B * C\n"}, // 500 times two at a time
+		{chain(3) + "\n--target=cuda", "", "", "tree   (A * B) * C\n"},
 	} {
 		r := goldenRequest(t, c.request)
 		r.Ask.Network = c.network

@@ -171,8 +171,7 @@ const manyTimes, longNest, longGPU = 1000, 1e9, 1e11
 // Method returns how the caller wants products to be contracted. The tree is nil unless Network
 // gives one.
 func (p *Problem) Method() (network.Method, *network.Tree, error) {
-	given := p.Schedule != nil && !schedule.Temporaries(p.Schedule) ||
-		p.GPU
+	given := p.Schedule != nil && !schedule.Temporaries(p.Schedule)
 	switch p.Network {
 	case "", "auto":
 		if given {
@@ -183,11 +182,7 @@ func (p *Problem) Method() (network.Method, *network.Tree, error) {
 		return network.Direct, nil, nil
 	}
 	if given {
-		why := "the loops are given by a schedule"
-		if p.GPU {
-			why = "a GPU runs a product in one nest of loops"
-		}
-		return 0, nil, p.refuse(why)
+		return 0, nil, p.refuse("the loops are given by a schedule")
 	}
 	if p.Network == "pairwise" {
 		return network.Pairwise, nil, nil
@@ -440,6 +435,22 @@ func (c *Contractions) Verify() error {
 		})
 	}
 	return err
+}
+
+// Saving returns the cost of all products in one nest of loops each, divided by the cost of the
+// chosen plans. It is 1 if no plan makes intermediates.
+func (c *Contractions) Saving() float64 {
+	direct, chosen, made := 0.0, 0.0, false
+	for _, x := range c.Terms {
+		if x != nil {
+			direct, chosen = direct+x.direct.Cost, chosen+x.Plan.Cost
+			made = made || !x.Plan.IsSingleNest()
+		}
+	}
+	if !made || chosen == 0 {
+		return 1
+	}
+	return direct / chosen
 }
 
 // OneNest reports whether all terms are computed in nests of loops, without intermediates and

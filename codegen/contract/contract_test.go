@@ -42,7 +42,7 @@ func TestChoose(t *testing.T) {
 		{"the tree on the right", contract.Problem{Network: "B*(C*D)"}, false, "C(j,k)*D(k,l)"},
 		{"the tree on the left", contract.Problem{Network: "(B*C)*D"}, false, "B(i,j)*C(j,k)"},
 		{"a schedule", contract.Problem{Schedule: []string{"split(i,i0,i1,4)"}}, true, "direct "},
-		{"a GPU", contract.Problem{GPU: true}, true, "direct "},
+		{"a GPU", contract.Problem{GPU: true}, false, "pairwise "},
 	} {
 		got, err := chosen(t, c.ask)
 		if err != nil {
@@ -52,6 +52,9 @@ func TestChoose(t *testing.T) {
 		if text := got.String(); got.OneNest() != c.one || !strings.Contains(text, c.text) {
 			t.Errorf("%s: one nest of loops: %v, want %v, and %q in\n%s", c.name, got.OneNest(), c.one,
 				c.text, text)
+		}
+		if saving := got.Saving(); c.one != (saving == 1) || !c.one && saving < 10 {
+			t.Errorf("%s: the intermediates save a factor of %v", c.name, saving)
 		}
 		made, rest := got.Intermediates()
 		products := rest
@@ -75,7 +78,6 @@ func TestRefusals(t *testing.T) {
 	}{
 		{contract.Problem{Network: "B*C"}, "the tree must also have the factor D"},
 		{contract.Problem{Network: "(B*C)*X"}, "got X, which is not a factor of the product"},
-		{contract.Problem{Network: "pairwise", GPU: true}, "a GPU runs a product in one nest of loops"},
 		{contract.Problem{Network: "pairwise", Schedule: []string{}},
 			"the loops are given by a schedule"},
 	} {

@@ -10,7 +10,7 @@ import (
 
 // checkNest checks term t if its plan is one nest of loops. x has the plan. If contracting two
 // tensors at a time would cost far less, checkNest chooses such a plan instead. It returns an error
-// if a schedule, a GPU or --intermediate-order forbids that plan. It accepts the nest if --network
+// if a schedule or --intermediate-order forbids that plan. It accepts the nest if --network
 // asks for it, by direct or by a tree, or if a schedule makes intermediates itself.
 //
 // If --network=pairwise is given but the term stays in one nest, checkNest adds a note. If
@@ -46,9 +46,7 @@ func (c *Contractions) checkNest(x *Term, t *notation.Term) error {
 	case c.in.Precomputes:
 		return nil
 	case c.in.GPU:
-		want =
-			"want a separate statement for each intermediate, or --target=cpu, because a GPU " +
-				"runs only one nest of loops"
+		want = "want a separate statement for each intermediate, or --target=cpu"
 	case x.problem.Method == network.Direct:
 		want = "want a precompute in the schedule, or a separate statement for each intermediate"
 	case order > 0:

@@ -1,52 +1,75 @@
 package gpu
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
+	"distaff/codegen/cin"
 	"distaff/codegen/diag"
 )
 
-// Choose returns the first form that try accepts. shape describes the statement after the given
-// commands, and result is the user's name of the statement's result. products has the commands that
-// let a library multiply dense matrices. Forms with these commands come first. If shape fails,
-// Choose returns its error unchanged. If try refuses every form, the error gives the reason of the
-// last refusal. An error of try about the network is returned at once and unchanged, because try
-// would refuse every form for it.
-func Choose(result string, products []string, shape func(commands []string) (*Shape, error),
+// Choose returns the first form that try accepts. A form begins with one of the lists of commands
+// in starts, the best first. shape describes the statement after these commands. Choose skips a
+// list if shape fails or if try returns an error about the network. If try accepts no form, the
+// error gives the reason of the last refusal.
+func Choose(starts [][]string, shape func(commands []string) (*Shape, error),
 	try func(Form) error) (Form, error) {
-	var list []Form
-	temporaries := []string{"temporaries(" + result + ")"}
-	first := [][]string{{}, temporaries}
-	if len(products) > 0 {
-		first = slices.Concat([][]string{products, slices.Concat(temporaries, products)}, first)
-	}
-	for k, commands := range first {
+	var tried []Form
+	var refused error
+	why := ""
+	for _, commands := range starts {
 		s, err := shape(commands)
-		if err != nil && k < len(first)-2 {
-			continue // other forms have no products
-		}
 		if err != nil {
-			return nil, err
+			refused = err
+			continue
 		}
+		why = s.outOfOrder()
 		for _, f := range s.Forms() {
-			if !slices.ContainsFunc(list,
+			if slices.ContainsFunc(tried,
 				func(g Form) bool { return slices.Equal(f.Commands(), g.Commands()) }) {
-				list = append(list, f)
+				continue
+			}
+			tried = append(tried, f)
+			if refused = try(f); refused == nil {
+				return f, nil
+			}
+			if isAboutNetwork(refused) {
+				break // all forms with these commands would be refused
 			}
 		}
 	}
-	var refused error
-	for _, f := range list {
-		if refused = try(f); refused == nil {
-			return f, nil
-		}
-		var nest *diag.Error
-		if errors.As(refused, &nest) && nest.Code == diag.NetworkRefused {
-			return nil, refused // every form would be refused
-		}
+	if len(tried) == 0 || isAboutNetwork(refused) {
+		return nil, refused
 	}
-	return nil, NoDefault(reason(refused))
+	return nil, NoDefault(cmp.Or(why, reason(refused)))
+}
+
+// outOfOrder returns a reason why no form fits the statement: its result has a pattern of its own,
+// and the loops do not reach the result's elements in the order of its levels. It returns "" if
+// they do.
+func (s *Shape) outOfOrder() string {
+	if s.Body == nil || s.Shared != nil || s.Result.AllDense() {
+		return ""
+	}
+	first := s.Vars[s.Result.Order[0]]
+	ordered := true
+	for _, f := range outermostLoops(s.Body) {
+		ordered = ordered && (f.Var == first || len(cin.Target(f).Vars) == 0)
+	}
+	if ordered {
+		return ""
+	}
+	return fmt.Sprintf("%s (its format is %s) is written in order, but sums of its elements come in "+
+		"another order", s.key(s.Target), s.Result)
+}
+
+// isAboutNetwork reports whether err refuses the contractions of a product.
+func isAboutNetwork(err error) bool {
+	var e *diag.Error
+	return errors.As(err, &e) && e.Code == diag.NetworkRefused
 }
 
 // NoDefault returns the error for a statement that has no default schedule on a GPU. why is the
@@ -57,11 +80,11 @@ func NoDefault(why string) error {
 			"--target=cpu or a schedule of your own (-s)"}
 }
 
-// reason returns the message of an error without its position in a schedule, because the user did
-// not write that schedule.
+// reason returns the message of an error without the command that it is about and its position in a
+// schedule, because the user did not write that schedule.
 func reason(err error) string {
 	if e := (*diag.Error)(nil); errors.As(err, &e) {
-		return e.Msg
+		return strings.TrimPrefix(e.Msg, "parallelize: ")
 	}
 	return err.Error()
 }

@@ -34,7 +34,7 @@ func shape(t *testing.T, stmt string, formats map[string]string, taken ...string
 	for _, name := range taken {
 		used[name] = true
 	}
-	return &gpu.Shape{Body: body, Vars: target.Vars, Result: parsed[target.Name],
+	return &gpu.Shape{Body: body, Target: target, Vars: target.Vars, Result: parsed[target.Name],
 		Format: func(name string) (tensor.Format, bool) {
 			f, ok := parsed[name]
 			return f, ok && name != target.Name
@@ -121,7 +121,8 @@ func TestChoose(t *testing.T) {
 			map[string]string{"y": "d", "B": "ds", "x": "d"}), nil
 	}
 	var tried [][]string
-	second, err := gpu.Choose("y", nil, made, func(f gpu.Form) error {
+	starts := [][]string{{}, {"temporaries(y)"}}
+	second, err := gpu.Choose(starts, made, func(f gpu.Form) error {
 		if tried = append(tried, f.Commands()); len(tried) < 2 {
 			return errors.New("too early")
 		}
@@ -130,11 +131,11 @@ func TestChoose(t *testing.T) {
 	if err != nil || len(tried) != 2 || !slices.Equal(second.Commands(), tried[1]) {
 		t.Errorf("got %v after %d forms, want the second: %v", second, len(tried), err)
 	}
-	if len(asked) != 2 || !slices.Equal(asked[1], []string{"temporaries(y)"}) {
-		t.Errorf("shapes after the commands %v, want none and temporaries(y)", asked)
+	if len(asked) != 1 || len(asked[0]) > 0 {
+		t.Errorf("shapes after the commands %v, want only those without commands", asked)
 	}
 	tried = nil
-	_, err = gpu.Choose("y", nil, made, func(f gpu.Form) error {
+	_, err = gpu.Choose(starts, made, func(f gpu.Form) error {
 		if slices.ContainsFunc(tried, func(g []string) bool { return slices.Equal(f.Commands(), g) }) {
 			t.Errorf("the form %v was tried twice", f.Commands())
 		}
@@ -146,10 +147,13 @@ func TestChoose(t *testing.T) {
 		!strings.Contains(e.Msg, "form refused") {
 		t.Errorf("no form: got the error %v", err)
 	}
+	if len(asked) != 3 || !slices.Equal(asked[2], starts[1]) {
+		t.Errorf("shapes after the commands %v, want none and temporaries(y)", asked[1:])
+	}
 	nest := &diag.Error{Code: diag.NetworkRefused, Msg: "nest"}
 	n := 0
-	_, err = gpu.Choose("y", nil, made, func(gpu.Form) error { n++; return nest })
-	if err != error(nest) || n != 1 {
-		t.Errorf("a refused network: got the error %v after %d forms", err, n)
+	_, err = gpu.Choose(starts, made, func(gpu.Form) error { n++; return nest })
+	if err != error(nest) || n != 2 {
+		t.Errorf("a refused network: got the error %v after %d forms, want one for each start", err, n)
 	}
 }

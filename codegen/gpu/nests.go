@@ -39,7 +39,7 @@ func (s *Shape) findNests() []nest {
 func (s *Shape) ofNest(n nest) *Shape {
 	t := *s
 	t.Body, t.loops, t.sum, t.driver = n.loop, nil, nil, nil
-	if t.inTemporary = n.target.Name != cin.Target(s.Body).Name; t.inTemporary {
+	if t.inTemporary = n.target.Name != s.Target.Name; t.inTemporary {
 		t.Vars, t.Shared = n.target.Vars, nil
 		t.Result = tensor.Format{}
 		for k := range t.Vars {
@@ -143,7 +143,7 @@ func (s *Shape) insertion() string {
 	if s.Shared != nil || s.Result.AllDense() {
 		return ""
 	}
-	return "assemble(" + s.userName(cin.Target(s.Body).Name) +
+	return "assemble(" + s.userName(s.Target.Name) +
 		",Insert) # entries are counted, then written to their places"
 }
 

@@ -41,6 +41,9 @@ func (s *Shape) Forms() []Form {
 		return []Form{s.lines()}
 	}
 	s.findLoops()
+	if nests := s.findNests(); len(nests) == 1 && nests[0].loop == s.Body {
+		s = s.ofNest(nests[0])
+	}
 	return slices.Concat(s.formsOfNest(), s.try(s.rows, s.tiledRows), s.perNest(), s.try(s.grids))
 }
 

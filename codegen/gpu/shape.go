@@ -31,6 +31,7 @@ func (f Form) Commands() []string {
 type Shape struct {
 	First  []string      // commands before the commands of a form, each with its reason
 	Body   cin.Stmt      // the nest after these commands; nil if a library runs all loops
+	Target *cin.Access   // the result
 	Vars   []string      // the variables of the result
 	Result tensor.Format // the format of the result
 	Shared *cin.Access   // the operand whose level arrays the result uses, or nil

@@ -12,9 +12,11 @@ import (
 )
 
 // defaultUnits is an engine that interprets a case with the default schedule of a GPU. If there is
-// none, it uses the default schedule of a CPU. seen counts the statements of both kinds, and may be
-// nil.
-type defaultUnits struct{ seen *gpuCounts }
+// none, it uses the default schedule of a CPU.
+type defaultUnits struct {
+	seen     *gpuCounts // counts the statements of both kinds; may be nil
+	networks bool       // products of several tensors are contracted in drawn ways
+}
 
 func (defaultUnits) Name() string { return "default schedules of a GPU" }
 
@@ -23,7 +25,15 @@ func (defaultUnits) Name() string { return "default schedules of a GPU" }
 func (e defaultUnits) draw(p *Prepared, r *codegen.Request) (list []string, err error) {
 	q := *r
 	q.Target.Kind = codegen.CUDA
+	if e.networks {
+		rng := source(p)
+		q.Ask.Network = []string{drawTree(rng, p.Normal), "pairwise", "auto"}[rng.IntN(3)]
+	}
 	lines, err := codegen.Schedule(q)
+	if err != nil && strings.HasPrefix(err.Error(), "--network: ") {
+		q.Ask.Network = "" // there is nothing to contract, or storage orders forbid the tree
+		lines, err = codegen.Schedule(q)
+	}
 	if isRefusedOnGPU(err) {
 		e.seen.untaken()
 		e.seen.refused(p.Case, nil, err)
@@ -66,6 +76,9 @@ func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {
 	})
 	if out != nil {
 		out.How = "--target=cuda -s=" + how
+		if e.networks {
+			out.Converted = nil // contractions may convert operands
+		}
 	}
 	if err != nil && exitCode(err) == 1 {
 		err = fmt.Errorf("--target=cuda -s=%q: %w\n%s", how, err, c.stages())
@@ -78,13 +91,26 @@ func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {
 func TestOracleGPUDefaults(t *testing.T) {
 	t.Parallel()
 	var seen gpuCounts
-	e := defaultUnits{&seen}
+	e := defaultUnits{seen: &seen}
 	sweep(t, e, Options{Follow: 0.3, Plus: 0.1}, 400)
 	taken := seen.taken.Load()
 	refused := seen.drawn.Load() - taken
 	t.Logf("%d cases with a default schedule of a GPU, %d without:\n%s", taken, refused,
 		seen.refusals())
-	if taken < 7*refused {
+	if taken < 10*refused {
 		t.Errorf("%d statements have a default schedule of a GPU, and %d have none", taken, refused)
+	}
+}
+
+// TestOracleGPUNetworks compares products of several tensors, contracted in several ways by the
+// default schedules of a GPU, with the reference.
+func TestOracleGPUNetworks(t *testing.T) {
+	t.Parallel()
+	var seen gpuCounts
+	sweep(t, defaultUnits{seen: &seen, networks: true}, Options{Networks: true, Denser: true}, 200)
+	taken, drawn := seen.taken.Load(), seen.drawn.Load()
+	t.Logf("%d of %d cases with a default schedule of a GPU:\n%s", taken, drawn, seen.refusals())
+	if 3*taken < drawn {
+		t.Errorf("%d of %d cases have a default schedule of a GPU: fewer than a third", taken, drawn)
 	}
 }

@@ -89,7 +89,7 @@ func TestDefaultProducts(t *testing.T) {
 	}
 	all := len(cases)
 	var gpu gpuCounts
-	for _, e := range []Engine{Interp{}, c, defaultUnits{&gpu}} {
+	for _, e := range []Engine{Interp{}, c, defaultUnits{seen: &gpu}} {
 		for k, err := range checkAll(t, e, cases) {
 			if err != nil {
 				t.Fatalf("seed %d, case %d: %s: %v\n%s", *seedFlag, *firstFlag+uint64(k)%n, e.Name(), err,
