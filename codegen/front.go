@@ -77,7 +77,7 @@ func (c *compilation) gemms() *nest.Gemms {
 		c.roundsSums() || !t.IsFloat() && !t.IsComplex() {
 		return nil
 	}
-	g := &nest.Gemms{Work: c.request.Target.GemmWork, Batches: c.batches()}
+	g := &nest.Gemms{Work: c.request.Target.GemmWork, GPU: c.batches()}
 	if c.request.Ask.Schedule != nil {
 		g.Vars = append([][]string{}, schedule.Gemms(c.request.Ask.Schedule)...)
 	}

@@ -40,9 +40,9 @@ func TestGPUDefaults(t *testing.T) {
 			"parallelize(thread,GPUThread,ParallelReduction)"},
 		"a=x(i)*y(i)": {"split(inside,n,thread,256)",
 			"reorder(block,thread,n)", "parallelize(thread,GPUThread,ParallelReduction)"},
-		"C(i,k)=A(i,j)*B(j,k)\nk=63": {"reorder(i,k,j)", "fuse(i,k,fi)",
+		"C(i,k)=A(i,j)*B(j,k)\nk=15": {"reorder(i,k,j)", "fuse(i,k,fi)",
 			"parallelize(thread,GPUThread,NoRaces)"},
-		"C(i,k)=A(i,j)*B(j,k)\nk=64": {"substitute({j,i,k},gemm) a product of dense matrices"},
+		"C(i,k)=A(i,j)*B(j,k)\nk=16": {"substitute({j,i,k},gemm) a product of dense matrices"},
 		"C(b,i,k)=A(b,i,j)*B(b,j,k)\nb=10": {
 			"substitute({j,b,i,k},gemm) 10 products of dense matrices"},
 		"A(i,k,l)=B(i,k,j)*C(j,l)\nl=64": {"substitute({j,i,k,l},gemm)"},

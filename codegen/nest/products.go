@@ -23,9 +23,11 @@ const DefaultGemmWork = 1 << 18
 // These limits apply if the request leaves GemmWork at 0. They do not apply to terms that a
 // schedule substitutes. A term or contraction is computed as a matrix product only if the result
 // has at least gemmPlaces rows and gemmPlaces columns, and each sum has at least gemmTerms terms.
-// If the result is narrower or the sums are shorter, loops are about as fast.
+// If the result is narrower or the sums are shorter, loops are about as fast. Loops of a GPU compute
+// each element by itself, so gpuPlaces is the limit there.
 const (
 	gemmPlaces = 64
+	gpuPlaces  = 16
 	gemmTerms  = 8
 )
 
@@ -58,9 +60,10 @@ type Gemms struct {
 	// Vars, if not nil, has the variables of each product that a schedule asks for. If it is nil,
 	// each product is wanted that pays.
 	Vars [][]string
-	// Batches says that a product may have loops over variables of both factors and of the result.
-	// The library then computes a product for each of their values.
-	Batches bool
+	// GPU says that a library of a GPU computes the products. It computes narrow matrices well, and a
+	// product may have loops over variables of both factors and of the result: the library computes
+	// a product for each of their values.
+	GPU bool
 }
 
 // Cost returns a function for network.Problem.Gemm. The function returns the cost of a contraction
@@ -89,7 +92,11 @@ func (g *Gemms) pays(rows, cols, terms, batch float64) bool {
 	if g.Work > 0 {
 		return work >= float64(g.Work)
 	}
-	return work >= DefaultGemmWork && min(rows, cols) >= gemmPlaces && terms >= gemmTerms
+	least := float64(gemmPlaces)
+	if g.GPU {
+		least = gpuPlaces
+	}
+	return work >= DefaultGemmWork && min(rows, cols) >= least && terms >= gemmTerms
 }
 
 // findProducts finds the terms, and the contractions of terms, that are computed as products of
@@ -113,14 +120,14 @@ func (n *Nest) findProducts(gemms *Gemms) {
 // does not want it.
 func (n *Nest) productOfTerm(x *term, gemms *Gemms) *product {
 	for _, vars := range gemms.Vars {
-		if p := n.largestProduct(x, vars, gemms.Batches); p != nil {
+		if p := n.largestProduct(x, vars, gemms.GPU); p != nil {
 			return p
 		}
 	}
 	if gemms.Vars != nil {
 		return nil
 	}
-	p := n.largestProduct(x, nil, gemms.Batches)
+	p := n.largestProduct(x, nil, gemms.GPU)
 	if p == nil ||
 		!gemms.pays(float64(p.rows), float64(p.cols), float64(p.terms), float64(p.batch)) {
 		return nil
@@ -139,7 +146,8 @@ func (n *Nest) hasComputeType(a *cin.Access) bool {
 
 // largestProduct looks for two factors of term x whose product is a matrix product. Of all such
 // pairs it returns the product with the most multiply-adds, or nil if there is none. If vars is
-// not nil, the product must replace the loops over exactly these variables. See Gemms for batches.
+// not nil, the product must replace the loops over exactly these variables. If batches is
+// true, all three matrices may depend on some of these variables.
 func (n *Nest) largestProduct(x *term, vars []string, batches bool) *product {
 	if len(x.pending) > 0 || len(x.parts) > 0 || x.gemm != nil {
 		return nil
@@ -170,7 +178,8 @@ func (p *product) work() float64 {
 
 // productOf returns the product of factors a and b of a term, or nil if they do not form one.
 // others are the term's other factors, which are computed in the loops around it. If vars is not
-// nil, only loops over vars may be replaced. See Gemms for batches.
+// nil, only loops over vars may be replaced. If batches
+// is true, all three matrices may depend on some of these variables.
 func (n *Nest) productOf(x *term, a, b *cin.Access, others []cin.Expr, vars []string,
 	batches bool) *product {
 	lhs := n.target.lhs
