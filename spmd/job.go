@@ -132,10 +132,10 @@ type Options struct {
 	// memoryOf, if not nil, returns the memory that the job file declares for a tensor.
 	memoryOf func(tensor string) place.Memory
 
-	// on names the target of a statement of a job file, as in How.On. needsGPU means that some
-	// statement of the file demands a GPU.
+	// on names the target of a statement of a job file, as in How.On. needsGPU names the first
+	// statement of the file that demands a GPU, for errors, or is "".
 	on       string
-	needsGPU bool
+	needsGPU string
 
 	// inProgram is set if the job represents a statement of a program whose leaves are compiled
 	// ahead. runs is the largest number of times that the statement runs (prepared.Options).

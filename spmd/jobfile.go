@@ -142,17 +142,19 @@ func (j *FileJob) checkMemories() error {
 
 // mayHaveGPU reports whether some statement of the job may run on a GPU.
 func (j *FileJob) mayHaveGPU() bool {
-	return j.Target == target.Auto || target.Code(j.Target) == codegen.CUDA || j.needsGPU()
+	return j.Target == target.Auto || target.Code(j.Target) == codegen.CUDA || j.needsGPU() != ""
 }
 
-// needsGPU reports whether the file demands a GPU for some statement.
-func (j *FileJob) needsGPU() bool {
+// needsGPU returns the place of the first statement for which the file demands a GPU, with the
+// clause. It returns "" if the file demands none.
+func (j *FileJob) needsGPU() string {
 	for s := range j.File.Statements() {
 		if s.On == env.OnGPU {
-			return true
+			line, col := j.File.Position(s.Span().Pos)
+			return fmt.Sprintf("%s:%d:%d: on %s", tensor.Printable(j.File.Name), line, col, s.On)
 		}
 	}
-	return false
+	return ""
 }
 
 // memoryOf returns the kind of memory, of the host or of a device, that the file declares for a

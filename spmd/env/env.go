@@ -10,6 +10,7 @@
 package env
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"sync"
@@ -37,7 +38,8 @@ type Settings struct {
 	Tmp         string
 	Target      string // what leaves run on; "" for the default
 	Compiled    string // the target that leaves are compiled for; "" means Target
-	GPU         bool   // some statement must run on a GPU, whatever Target says
+	// GPU names the statement that must run on a GPU, whatever Target says, for errors; or ""
+	GPU string
 	// the rank's number among the ranks of its machine, if some ranks are on other machines
 	Local   int
 	CPU     string // the CPU that leaves are compiled for
@@ -307,7 +309,7 @@ func (s Settings) Backend(k codegen.Kind) (kernels.Backend, error) {
 	}
 	t := target.Config{CC: cfg, Local: s.Local}
 	if k == codegen.CUDA && target.Code(s.Target) == codegen.CPU {
-		t.Asked = "on " + OnGPU
+		t.Asked = cmp.Or(s.GPU, "on "+OnGPU)
 	}
 	return target.Backend(target.Of(s.Target, k), t)
 }

@@ -66,7 +66,7 @@ func (e *Env) nameOf(k codegen.Kind) string {
 
 // Device reports whether the job may have GPUs, so that placements may name their memory.
 func (e *Env) Device() bool {
-	return e.keeper != nil || e.set.GPU || e.auto != "" || e.TargetOf("").Kind == codegen.CUDA
+	return e.keeper != nil || e.set.GPU != "" || e.auto != "" || e.TargetOf("").Kind == codegen.CUDA
 }
 
 // Settle replaces the target auto by CUDA if every rank finds a GPU, and otherwise by CPU. Every
@@ -110,7 +110,7 @@ func (e *Env) Ready() error {
 	if err := e.Settle(); err != nil {
 		return err
 	}
-	if e.set.GPU {
+	if e.set.GPU != "" {
 		return e.Has(OnGPU)
 	}
 	return e.Has("")

@@ -78,9 +78,9 @@ func TestTargetOf(t *testing.T) {
 	if target.Found() == nil {
 		t.Skip("there is a GPU")
 	}
-	for _, s := range []Settings{{Target: target.CUDA}, {Target: target.CUDAOnly}, {GPU: true}} {
+	for _, s := range []Settings{{Target: target.CUDA}, {Target: target.CUDAOnly}, {GPU: "job.dst:3: on gpu"}} {
 		e := New(c, s, 1, 1)
-		if err := e.Ready(); err == nil || strings.HasPrefix(err.Error(), "on gpu: ") != s.GPU {
+		if err := e.Ready(); err == nil || strings.HasPrefix(err.Error(), "job.dst:3: on gpu: ") != (s.GPU != "") {
 			t.Errorf("%+v: got %v", s, err)
 		}
 		if err := e.Has(OnCPU); err != nil {
@@ -90,7 +90,7 @@ func TestTargetOf(t *testing.T) {
 	}
 	t.Cleanup(target.ReplaceCUDA(
 		func(target.Config) (kernels.Backend, error) { return interpret.Backend{}, nil }))
-	e := New(c, Settings{GPU: true}, 1, 1)
+	e := New(c, Settings{GPU: "on gpu"}, 1, 1)
 	defer e.Close()
 	if err := e.Ready(); err != nil || !e.Device() {
 		t.Errorf("got %v, device %v", err, e.Device())
