@@ -19,6 +19,7 @@ type kernel struct {
 	streamed map[*ir.Load]bool   // loads of elements that the launch reads once
 	used     []any               // variables and arrays, in the order of their first use
 	offsets  map[*ir.Array]int64 // by shared array: its offset in dynamic shared memory
+	inShared int64               // the size of all shared arrays in bytes
 	declared map[*ir.Var]int     // the number of loops around a variable's declaration
 	loops    int                 // the number of loops around the printed place
 	alone    bool                // the printed code is run by diverged threads
@@ -132,7 +133,7 @@ func (k *kernel) shared() {
 			size += (s.Len*s.A.Elem.Size() + 15) / 16 * 16
 		}
 	})
-	if size > MostStatic {
+	if k.inShared = size; size > MostStatic {
 		k.offsets, k.launch.SharedBytes = offsets, size
 	}
 }
@@ -183,7 +184,7 @@ func (k *kernel) reads(v *ir.Var) bool {
 // prototype returns the kernel's head, in lines of at most about 110 characters.
 func (k *kernel) prototype() string {
 	bounds := fmt.Sprint(k.launch.Launch.Threads)
-	if len(k.streamed) > 0 {
+	if len(k.streamed) > 0 && k.holdsAll() {
 		k.need("resident")
 		bounds += ", DST_RESIDENT / " + bounds
 	}
@@ -201,6 +202,13 @@ func (k *kernel) prototype() string {
 		line += p
 	}
 	return s + line + ")"
+}
+
+// holdsAll reports whether the shared memory of a multiprocessor holds the shared arrays of as many
+// blocks as its threads can run.
+func (k *kernel) holdsAll() bool {
+	const threads, bytes = 2048, 160 << 10 // an A100 has 164 KiB, and a block needs 1 KiB
+	return k.inShared*(threads/k.launch.Launch.Threads) <= bytes
 }
 
 // params returns the declarations of the parameters, in the order that Kernel documents.
