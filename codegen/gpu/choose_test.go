@@ -78,6 +78,13 @@ func TestForms(t *testing.T) {
 				"parallelize(thread,GPUThread,NoRaces)"},
 		{"forall(i, a += x(i) * z(i))", map[string]string{"a": "", "x": "d", "z": "d"}, nil,
 			"parallelize(block,GPUBlock,Atomics) parallelize(thread,GPUThread,ParallelReduction)"},
+		{"forall(i, where(forall(k, C(i,k) = w(k)), forall(j, forall(k, w(k) += A(i,j) * B(j,k)))))",
+			map[string]string{"C": "ds", "A": "ds", "B": "ds"}, nil,
+			"assemble(C,Insert) split(i,block,warp,8) parallelize(warp,GPUWarp,NoRaces) " +
+				"parallelize(k,GPUThread,NoRaces)"},
+		{"forall(i, forall(k, C(i,k) = A(i,k) + B(i,k)))",
+			map[string]string{"C": "ds", "A": "ds", "B": "ds"}, nil,
+			"assemble(C,Insert) split(i,block,thread,256) parallelize(thread,GPUThread,NoRaces)"},
 	} {
 		got := shape(t, c.stmt, c.formats, c.taken...).Forms()[0].Commands()
 		for _, want := range strings.Fields(c.want) {
@@ -85,6 +92,19 @@ func TestForms(t *testing.T) {
 				t.Errorf("%s: got %s, want %s", c.stmt, strings.Join(got, " "), want)
 			}
 		}
+	}
+}
+
+// TestPartedRows checks that the threads of a warp share a row of a sum if rows are long.
+func TestPartedRows(t *testing.T) {
+	s := shape(t, "forall(i, forall(k, C(i,k) = A(i,k) + B(i,k)))",
+		map[string]string{"C": "ds", "A": "ds", "B": "ds"})
+	s.Entries = func(name string) int64 { return map[string]int64{"A": 50, "B": 64 * 64}[name] }
+	want := "assemble(C,Insert) split(i,block,warp,8) pos(k,kpos,B(i,k)) divide(kpos,thread,nz,32) " +
+		"parallelize(block,GPUBlock,NoRaces) parallelize(warp,GPUWarp,NoRaces) " +
+		"parallelize(thread,GPUThread,NoRaces)"
+	if got := strings.Join(s.Forms()[0].Commands(), " "); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -96,3 +96,75 @@ func TestVectorize(t *testing.T) {
 		}
 	}
 }
+
+// rowLoop is a loop over warps, whose iterations add to a table, sum and store.
+const rowLoop = `for b in 0 : n blocks {
+  for w in 0 : 8 warps(8) {
+    for p in 0 : n {
+      var q int64 = crd[p:64]
+      for k in 0 : q lanes(32) {
+        atomic y[k] += x[k]
+      }
+    }
+    var s float64 = 0.0
+    for p2 in 0 : n {
+      for k2 in 0 : n lanes(32) reduce(s) {
+        s += x[k2]
+      }
+    }
+    for k3 in 0 : n lanes(32) {
+      y[k3] = s
+    }
+  }
+}`
+
+// TestRowsOfBlocks gives the rows of a block's warps to the whole block.
+func TestRowsOfBlocks(t *testing.T) {
+	f := parse(t, vectors, rowLoop)
+	before := ir.Print(f)
+	rewrite.RowsOfBlocks(f.Body, 0)
+	if got := ir.Print(f); got != before {
+		t.Errorf("without warps, got\n%s", got)
+	}
+	rewrite.RowsOfBlocks(f.Body, 4)
+	got := ir.Print(f)
+	for _, want := range []string{"for w in 0 : 8 {", "for p in 0 : n warps(4) {",
+		"for k in 0 : q lanes(32) {", "for p2 in 0 : n {", "for k2 in 0 : n lanes(128) reduce(s) {",
+		"for k3 in 0 : n lanes(128) {"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant %q", got, want)
+		}
+	}
+	if err := ir.Verify(f); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTally makes additions of loops that only count, and shares the loops around them.
+func TestTally(t *testing.T) {
+	f := parse(t, vectors, `for b in 0 : n blocks {
+  var count int64 = 0
+  for p in 0 : n {
+    var q int64 = crd[p:64]
+    for k in q : n lanes(32) reduce(count) {
+      count += 3
+    }
+  }
+  var last int64 = 0
+  for p2 in 0 : n {
+    last = crd[p2:64]
+  }
+  y[b] = float64(count + last)
+}`)
+	rewrite.Tally(f.Body, true)
+	got := ir.Print(f)
+	for _, want := range []string{"for p in 0 : n lanes(32) reduce(count) {", "count += max(n - q, 0) * 3",
+		"for p2 in 0 : n {"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant %q", got, want)
+		}
+	}
+	if err := ir.Verify(f); err != nil {
+		t.Error(err)
+	}
+}
