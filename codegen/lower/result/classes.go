@@ -248,10 +248,10 @@ func (r *TableRow) Copy(w *space.Shared, e *scope.Env) ir.Expr {
 	if !a.counting {
 		from := l.B.Named(lev.count.Name+"_from", lev.count)
 		w.Sort(n)
-		w.Each(n, func(p *ir.Var, place, sum ir.Expr) {
+		w.Each(n, func(p *ir.Var, place, slot ir.Expr) {
 			at := l.B.Named(lev.count.Name+"_at", ir.Plus(from, p))
 			l.B.Store(lev.crd, at, ir.Plus(w.First(), place))
-			l.B.Store(a.out.Values, at, ir.Convert(a.out.Values.Elem, sum))
+			l.B.Store(a.out.Values, at, ir.Convert(a.out.Values.Elem, w.Sum(slot)))
 		})
 	}
 	l.B.Incr(lev.count, n)

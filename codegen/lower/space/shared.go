@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/emit"
 	"distaff/codegen/lower/tree"
 	"distaff/io/tensor"
 )
@@ -25,8 +26,8 @@ type Tables struct {
 // atomically.
 //
 // The threads count the slots that they claim and, unless only keys are needed, list them. Finish
-// sorts the list: an element is the number of the place times the number of slots, plus the number
-// of the slot.
+// sorts the list. If keys have 32 bits, an element is the number of the place times the number of
+// slots, plus the number of the slot. Otherwise an element is only the number of the place.
 type Shared struct {
 	m         *Maker
 	name      string
@@ -56,6 +57,14 @@ func (m *Maker) newShared(t *cin.Access) *Shared {
 // Begin empties the table. Sums begin at -0, because -0 + x is x unchanged, also if x is -0.
 func (w *Shared) Begin() {
 	b, slots := w.m.B, w.m.Tables.Slots
+	if len(w.box.Lo) > 1 { // places have numbers of 64 bits
+		var sizes []ir.Expr
+		for k := range w.box.Lo {
+			sizes = append(sizes, w.box.Size(k))
+		}
+		b.When(ir.AtLeast(w.box.Places(), ir.Int(emit.MaxPoints)),
+			func() { b.Emit(&ir.Fail{Code: ir.FailSpace, Coord: sizes}) })
+	}
 	b.Emit(&ir.Fill{A: w.key, Lo: ir.Int(0), Hi: slots, X: ir.Zero(w.key.Elem)})
 	if !w.m.KeysOnly {
 		b.Emit(&ir.Fill{A: w.sum, Lo: ir.Int(0), Hi: slots, X: ir.Negated(ir.Zero(w.m.Type))})
@@ -70,6 +79,19 @@ const (
 	hashShift  = 1 << 15
 )
 
+// isWide reports whether keys have 64 bits.
+func (w *Shared) isWide() bool { return w.key.Elem == tensor.Int64 }
+
+// hash returns the slot where the search for a key starts. Keys of 64 bits are first reduced to 31
+// bits, so that the product does not overflow.
+func (w *Shared) hash(key ir.Expr) ir.Expr {
+	if w.isWide() {
+		half := func(x ir.Expr) ir.Expr { return ir.Bin(ir.BitAnd, x, ir.Int(1<<30-1)) }
+		key = ir.Plus(half(key), half(ir.Over(key, ir.Int(1<<30))))
+	}
+	return w.slot(ir.Over(ir.Times(key, ir.Int(hashFactor)), ir.Int(hashShift)))
+}
+
 // slot returns x modulo the number of slots, which is a power of two.
 func (w *Shared) slot(x ir.Expr) ir.Expr {
 	return ir.Bin(ir.BitAnd, x, ir.Minus(w.m.Tables.Slots, ir.Int(1)))
@@ -79,8 +101,7 @@ func (w *Shared) slot(x ir.Expr) ir.Expr {
 func (w *Shared) Add(x ir.Expr, p Point) {
 	b := w.m.B
 	key := b.Named(w.name+"_at", ir.Plus(w.box.At(p), ir.Int(1)))
-	h := b.Declare(w.name+"_h",
-		w.slot(ir.Over(ir.Times(key, ir.Int(hashFactor)), ir.Int(hashShift))))
+	h := b.Declare(w.name+"_h", w.hash(key))
 	had := b.Declare(w.name+"_had", ir.Int(0))
 	claim := func() { b.Emit(&ir.Fetch{V: had, A: w.key, Index: h, X: key, Claim: true}) }
 	claim()
@@ -95,9 +116,12 @@ func (w *Shared) Add(x ir.Expr, p Point) {
 		}
 		at := b.Declare(w.name+"_new", ir.Int(0))
 		b.Emit(&ir.Fetch{V: at, A: w.end, Index: ir.Int(0), X: ir.Int(1)})
+		x := ir.Minus(key, ir.Int(1))
+		if !w.isWide() {
+			x = ir.Plus(ir.Times(x, w.m.Tables.Slots), h)
+		}
 		// atomic, because no other thread stores to this element
-		b.Emit(&ir.Store{A: w.list, Index: at, Atomic: true,
-			X: ir.Plus(ir.Times(ir.Minus(key, ir.Int(1)), w.m.Tables.Slots), h)})
+		b.Emit(&ir.Store{A: w.list, Index: at, X: x, Atomic: true})
 	})
 	if !w.m.KeysOnly {
 		b.Emit(&ir.Store{A: w.sum, Index: h, X: x, Accumulate: true, Atomic: true})
@@ -113,14 +137,25 @@ func (w *Shared) Len() ir.Expr {
 func (w *Shared) Sort(n ir.Expr) { w.m.B.Emit(&ir.Sort{A: w.list, Lo: ir.Int(0), Hi: n}) }
 
 // Each emits a loop over the n sorted entries. Threads run it together. body gets the number of an
-// entry, its place in the box and its sum.
-func (w *Shared) Each(n ir.Expr, body func(p *ir.Var, place, sum ir.Expr)) {
+// entry, its place in the box and its slot.
+func (w *Shared) Each(n ir.Expr, body func(p *ir.Var, place, slot ir.Expr)) {
 	b := w.m.B
 	w.m.Together(w.name+"_p", n, func(p *ir.Var) {
-		at := b.Named(w.name+"_slot", w.slot(ir.At(w.list, p)))
-		body(p, ir.Minus(ir.Coord(w.key, at), ir.Int(1)), ir.At(w.sum, at))
+		if !w.isWide() {
+			h := b.Named(w.name+"_slot", w.slot(ir.At(w.list, p)))
+			body(p, ir.Minus(ir.Coord(w.key, h), ir.Int(1)), h)
+			return
+		}
+		place := b.Named(w.name+"_place", ir.At(w.list, p))
+		h := b.Declare(w.name+"_slot", w.hash(ir.Plus(place, ir.Int(1))))
+		b.While(ir.Unequal(ir.At(w.key, h), ir.Plus(place, ir.Int(1))),
+			func() { b.Set(h, w.slot(ir.Plus(h, ir.Int(1)))) })
+		body(p, place, h)
 	})
 }
+
+// Sum returns the sum in a slot.
+func (w *Shared) Sum(slot ir.Expr) ir.Expr { return ir.At(w.sum, slot) }
 
 // First returns the first coordinate of the box's first variable.
 func (w *Shared) First() ir.Expr { return w.box.Lo[0] }
@@ -135,13 +170,14 @@ func (w *Shared) Finish() *tree.Operand {
 			w.crd = append(w.crd, b.AllocInScope(crd, w.m.Tables.Room, false))
 		}
 	}
-	w.Each(n, func(p *ir.Var, place, _ ir.Expr) {
+	w.Each(n, func(p *ir.Var, place, slot ir.Expr) {
 		for k, crd := range w.crd {
 			b.Store(crd, p, w.box.coord(k, place))
 		}
+		b.Store(w.list, p, slot)
 	})
 	op := w.m.listOperand(w.name, w.crd, w.sum, n)
-	op.ValueAt = func(p, _ ir.Expr) ir.Expr { return w.slot(ir.At(w.list, p)) }
+	op.ValueAt = func(p, _ ir.Expr) ir.Expr { return ir.At(w.list, p) }
 	return op
 }
 
