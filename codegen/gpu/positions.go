@@ -27,7 +27,7 @@ const (
 	// together is the largest number of values of a dense variable, or of entries, that a thread
 	// computes at a time. Their loads do not wait for each other.
 	together      = 4
-	copiedEntries = 4       // entries of a thread in ownPlaces, coordinates of one in tiledRows
+	copiedEntries = 4       // entries of a thread in ownPlaces, coordinates of one in grids
 	partedRow     = 64      // entries of a row that is long enough for the threads of a warp
 	tableRowsEach = 4       // rows of a warp, if it must search for its first row
 	tableWarps    = 8       // warps of a block that has a hash table for each warp
@@ -44,7 +44,7 @@ func (s *Shape) Forms() []Form {
 	if nests := s.findNests(); len(nests) == 1 && nests[0].loop == s.Body {
 		s = s.ofNest(nests[0])
 	}
-	return slices.Concat(s.formsOfNest(), s.try(s.rows, s.tiledRows), s.perNest(), s.try(s.grids))
+	return slices.Concat(s.formsOfNest(), s.try(s.rows), s.perNest(), s.try(s.grids))
 }
 
 // formsOfNest returns the forms that fit a statement of one nest of loops, the best first.

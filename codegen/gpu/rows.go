@@ -310,18 +310,9 @@ func fillsTable(s cin.Stmt) bool {
 	return found
 }
 
-// rows returns the form that gives each thread one coordinate of every outermost loop.
-func (s *Shape) rows() Form { return s.rowsOfThreads(1) }
-
-// tiledRows returns the form that gives each thread several neighbouring coordinates of every
-// outermost loop. It suits loops that go from one stored entry of an operand to the next. In such a
-// loop each thread must search for its first coordinate. One search is then enough for several
-// coordinates.
-func (s *Shape) tiledRows() Form { return s.rowsOfThreads(copiedEntries) }
-
-// rowsOfThreads returns the form that gives each thread coordinates of every outermost loop.
-// perThread is the number of coordinates for each thread.
-func (s *Shape) rowsOfThreads(perThread int) Form {
+// rows returns the form that gives each thread one coordinate of every outermost loop. If the loop
+// walks a sparse operand, neighbouring threads get neighbouring entries.
+func (s *Shape) rows() Form {
 	texts := []string{s.insertion()}
 	seen := map[string]bool{}
 	for _, v := range outermostVars(s.Body) {
@@ -330,16 +321,8 @@ func (s *Shape) rowsOfThreads(perThread int) Form {
 		}
 		seen[v] = true
 		block, thread := s.name("block"), s.name("thread")
-		if perThread == 1 {
-			texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each %s", v, block, thread,
-				blockThreads, v))
-		} else {
-			in, row := s.name(v+"1"), s.name(v+"_row")
-			texts = append(texts,
-				fmt.Sprintf("split(%s,%s,%s,%d)", v, block, in, blockThreads*perThread),
-				fmt.Sprintf("split(%s,%s,%s,%d) # a thread for %d coordinates of %s", in, thread, row,
-					perThread, perThread, v))
-		}
+		texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each %s", v, block, thread,
+			blockThreads, v))
 		outer, inner := s.racesOver(v)
 		texts = append(texts, "parallelize("+block+",GPUBlock,"+outer,
 			"parallelize("+thread+",GPUThread,"+inner)
