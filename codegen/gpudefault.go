@@ -148,10 +148,14 @@ func gpuShape(r Request, commands []string) (*gpu.Shape, error) {
 		return nil, err
 	}
 	rest := c.withoutProducts(c.unit.CIN, schedule.Gemms(commands))
+	var pays func(rows, cols, terms, batch float64) bool
+	if g := c.gemms(); g != nil {
+		pays = g.Pays
+	}
 	return &gpu.Shape{First: commands, Body: rest, Target: cin.Target(c.unit.CIN),
 		Vars: c.stmt.normal.LHS.Vars, Result: c.unit.Result.Format, Shared: c.sharedWith,
 		Parts: c.request.Ask.Parts, Names: r.Statement.Names,
-		Format: c.formatOf, Size: c.stmt.size, Taken: c.stmt.taken,
+		Format: c.formatOf, Size: c.stmt.size, Pays: pays, Taken: c.stmt.taken,
 		Entries:  func(name string) int64 { return c.stats[tree.Find(c.ops, name).Number].NNZ },
 		EvenRows: func(name string) int64 { return evenRows(&c.stats[tree.Find(c.ops, name).Number]) },
 	}, nil

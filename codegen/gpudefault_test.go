@@ -43,6 +43,9 @@ func TestGPUDefaults(t *testing.T) {
 		"C(i,k)=A(i,j)*B(j,k)\nk=15": {"reorder(i,k,j)", "fuse(i,k,fi)",
 			"parallelize(thread,GPUThread,NoRaces)"},
 		"C(i,k)=A(i,j)*B(j,k)\nk=16": {"substitute({j,i,k},gemm) a product of dense matrices"},
+		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\ni=1000\nj=500\nk=400\nl=64": {
+			"precompute(C(j,l)*D(k,l),{j,k,l},{jw,kw,lw},factors) the small factors of B(i,j,k)",
+			"substitute({j,k,i,l},gemm)", "parallelize(thread,GPUThread,NoRaces)"},
 		"C(b,i,k)=A(b,i,j)*B(b,j,k)\nb=10": {
 			"substitute({j,b,i,k},gemm) 10 products of dense matrices"},
 		"A(i,k,l)=B(i,k,j)*C(j,l)\nl=64": {"substitute({j,i,k,l},gemm)"},

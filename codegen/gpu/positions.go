@@ -53,7 +53,7 @@ func (s *Shape) formsOfNest() (out []Form) {
 		out = s.try(s.denseRows, s.positions, s.loadedPositions, s.plainPositions)
 	}
 	if s.loops != nil && s.driver == nil && !s.hasSparse(s.sum.RHS) && s.Result.AllDense() {
-		out = append(out, s.try(s.dense)...)
+		out = append(out, s.try(s.factored, s.dense)...)
 	}
 	return append(out, s.try(s.tableRows(true, 1), s.tableRows(true, tableRowsEach),
 		s.tableRows(false, 1), s.tableRows(false, tableRowsEach), s.partedRows, s.warpRows,

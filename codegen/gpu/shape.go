@@ -1,8 +1,8 @@
 // Package gpu has the forms of the default schedule of a GPU. A form is a list of scheduling
 // commands, as a user would give them. The loops, formats and sizes of a statement decide which
-// forms fit. shape.go finds the loops. rows.go and positions.go have the forms of one nest of loops,
-// and nests.go has the forms of several nests. choose.go chooses the first form that the compiler
-// accepts.
+// forms fit. shape.go finds the loops. rows.go, positions.go and products.go have the forms of one
+// nest of loops, and nests.go has the forms of several nests. choose.go chooses the first form that
+// the compiler accepts.
 package gpu
 
 import (
@@ -39,8 +39,11 @@ type Shape struct {
 	Parts []string
 	Names map[string]string // the user's names of tensors with other names in Body
 	// Format returns the format of an operand. ok is false if no operand has the name.
-	Format  func(name string) (f tensor.Format, ok bool)
-	Size    func(v string) int64
+	Format func(name string) (f tensor.Format, ok bool)
+	Size   func(v string) int64
+	// Pays reports whether a library multiplies batch dense matrices of these sizes faster than loops
+	// do. It is nil if the library does not multiply values of the statement's type.
+	Pays    func(rows, cols, terms, batch float64) bool
 	Entries func(name string) int64 // the number of values that an operand stores, or -1
 	// EvenRows returns the number of entries of an operand's longest row. It returns 0 if this is
 	// unknown, or much more than in other rows.

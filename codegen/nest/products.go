@@ -76,7 +76,7 @@ func (g *Gemms) Cost() func(rows, cols, terms float64) float64 {
 	return func(rows, cols, terms float64) float64 {
 		work := rows * cols * terms
 		switch {
-		case !g.pays(rows, cols, terms, 1):
+		case !g.Pays(rows, cols, terms, 1):
 			return math.Inf(1)
 		case g.Work > 0:
 			return gemmAdd * work
@@ -85,9 +85,9 @@ func (g *Gemms) Cost() func(rows, cols, terms float64) float64 {
 	}
 }
 
-// pays reports whether products of these sizes are large enough to be computed as products of
+// Pays reports whether products of these sizes are large enough to be computed as products of
 // matrices. A library computes batch of them at once.
-func (g *Gemms) pays(rows, cols, terms, batch float64) bool {
+func (g *Gemms) Pays(rows, cols, terms, batch float64) bool {
 	work := rows * cols * terms * batch
 	if g.Work > 0 {
 		return work >= float64(g.Work)
@@ -129,7 +129,7 @@ func (n *Nest) productOfTerm(x *term, gemms *Gemms) *product {
 	}
 	p := n.largestProduct(x, nil, gemms.GPU)
 	if p == nil ||
-		!gemms.pays(float64(p.rows), float64(p.cols), float64(p.terms), float64(p.batch)) {
+		!gemms.Pays(float64(p.rows), float64(p.cols), float64(p.terms), float64(p.batch)) {
 		return nil
 	}
 	p.parallel = len(n.terms) == 1 && len(p.outer) > 0 && p.outer[0] == n.in.Order[0] &&
