@@ -92,6 +92,8 @@ func IsProduct(x cin.Expr) bool {
 		return (x.Op == '*' || x.Op == '/') && IsProduct(x.X) && IsProduct(x.Y)
 	case *cin.Neg:
 		return IsProduct(x.X)
+	case *cin.Call:
+		return false
 	}
 	return true
 }

@@ -38,6 +38,7 @@ package cin
 import (
 	"slices"
 
+	"distaff/codegen/algebra"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
 )
@@ -186,7 +187,7 @@ func WithBody(s, body Stmt) Stmt {
 	return body
 }
 
-// Expr is an expression on the right-hand side: *Access, *Lit, *Neg or *Binary.
+// Expr is an expression on the right-hand side: *Access, *Lit, *Neg, *Binary or *Call.
 type Expr interface{ expr() }
 
 type (
@@ -208,12 +209,18 @@ type (
 		Op   byte
 		X, Y Expr
 	}
+	// Call is Func(Args...).
+	Call struct {
+		Func *algebra.Function
+		Args []Expr
+	}
 )
 
 func (*Access) expr() {}
 func (*Lit) expr()    {}
 func (*Neg) expr()    {}
 func (*Binary) expr() {}
+func (*Call) expr()   {}
 
 // Key returns the text of the access. Two accesses with the same key have the same value in any
 // scope that contains both.
@@ -256,6 +263,10 @@ func ExprAccesses(x Expr, fn func(*Access)) {
 	case *Binary:
 		ExprAccesses(x.X, fn)
 		ExprAccesses(x.Y, fn)
+	case *Call:
+		for _, y := range x.Args {
+			ExprAccesses(y, fn)
+		}
 	}
 }
 
@@ -273,6 +284,16 @@ func MapAccesses(x Expr, fn func(*Access) *Access) Expr {
 		p, q := MapAccesses(x.X, fn), MapAccesses(x.Y, fn)
 		if p != x.X || q != x.Y {
 			return &Binary{Op: x.Op, X: p, Y: q}
+		}
+	case *Call:
+		c := &Call{Func: x.Func}
+		changed := false
+		for _, y := range x.Args {
+			c.Args = append(c.Args, MapAccesses(y, fn))
+			changed = changed || c.Args[len(c.Args)-1] != y
+		}
+		if changed {
+			return c
 		}
 	}
 	return x

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"distaff/codegen/algebra"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
 	"distaff/io/tensor"
@@ -383,7 +384,7 @@ func (p *parser) expr(prec int) Expr {
 	}
 }
 
-// alone reads a single operand: a parenthesized expression, a number or an access.
+// alone reads a single operand: a parenthesized expression, a number, a call or an access.
 func (p *parser) alone() Expr {
 	switch {
 	case p.take("("):
@@ -403,5 +404,24 @@ func (p *parser) alone() Expr {
 		p.next()
 		return Number(text, ir.Number(tensor.Float64, complex(x, 0)))
 	}
+	if f := algebra.Find(p.tok); f != nil &&
+		strings.HasPrefix(strings.TrimLeft(p.text[p.at:], blanks), "(") {
+		return p.call(f)
+	}
 	return p.access()
+}
+
+// call reads a call of f.
+func (p *parser) call(f *algebra.Function) Expr {
+	x := &Call{Func: f}
+	p.next()
+	p.expect("(")
+	for k := range f.Args {
+		if k > 0 {
+			p.expect(",")
+		}
+		x.Args = append(x.Args, p.expr(1))
+	}
+	p.expect(")")
+	return x
 }

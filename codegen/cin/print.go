@@ -172,6 +172,12 @@ func exprText(x Expr, prec int) string {
 		return accessText(x)
 	case *Lit:
 		return x.Text
+	case *Call:
+		args := make([]string, len(x.Args))
+		for k, y := range x.Args {
+			args[k] = exprText(y, 0)
+		}
+		return x.Func.Name + "(" + strings.Join(args, ", ") + ")"
 	case *Neg:
 		own = 2
 		s = "-" + exprText(x.X, 3)

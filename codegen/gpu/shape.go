@@ -97,6 +97,8 @@ func (s *Shape) findDriver() {
 // have no sparse operand. x then has no value wherever one of its sparse operands has none.
 func (s *Shape) isProduct(x cin.Expr) bool {
 	switch x := x.(type) {
+	case *cin.Call:
+		return x.Func.KeepsZero && x.Func.Args == 1 && s.isProduct(x.Args[0])
 	case *cin.Neg:
 		return s.isProduct(x.X)
 	case *cin.Binary:

@@ -54,7 +54,10 @@
 //	verifyloop.go   the rules of loops, and of variables and arrays declared in them
 package ir
 
-import "distaff/io/tensor"
+import (
+	"distaff/codegen/algebra"
+	"distaff/io/tensor"
+)
 
 // Op is a unary or binary operator.
 type Op uint8
@@ -119,6 +122,11 @@ type (
 	}
 	// Select is X if Cond holds, and otherwise Y. Only the chosen operand is evaluated.
 	Select struct{ Cond, X, Y Expr }
+	// Apply is Func(Args...). The arguments and the value have one type, Float32 or Float64.
+	Apply struct {
+		Func *algebra.Function
+		Args []Expr
+	}
 	// Search is a binary search over A, which must ascend. Its value is the first p in [Lo, Hi)
 	// with A[p] >= Key (A[p] > Key if Upper), or Hi if there is none. Its type is Int64.
 	Search struct {

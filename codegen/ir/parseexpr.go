@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/codegen/algebra"
 	"distaff/io/tensor"
 	"math"
 	"strconv"
@@ -82,6 +83,20 @@ func (p *parser) primary() Expr {
 	case p.accept("select"):
 		x := p.args(3)
 		return &Select{Cond: x[0], X: x[1], Y: x[2]}
+	case p.accept("apply"):
+		p.expect("(")
+		x := &Apply{Func: algebra.Find(p.tok.text)}
+		if x.Func == nil {
+			p.failf("got %s, want the name of a function", p.tok)
+			return x
+		}
+		p.advance()
+		for range x.Func.Args {
+			p.expect(",")
+			x.Args = append(x.Args, p.expr())
+		}
+		p.expect(")")
+		return x
 	case p.is("search"), p.is("searchupper"):
 		s := &Search{Upper: p.tok.text == "searchupper"}
 		p.advance()

@@ -81,6 +81,7 @@ func (x *Unary) String() string  { return PrintExpr(x) }
 func (x *Load) String() string   { return PrintExpr(x) }
 func (x *Cast) String() string   { return PrintExpr(x) }
 func (x *Select) String() string { return PrintExpr(x) }
+func (x *Apply) String() string  { return PrintExpr(x) }
 func (x *Search) String() string { return PrintExpr(x) }
 
 func isIdent(s string) bool {
@@ -264,6 +265,12 @@ func expr(x Expr, prec int) string {
 		return fmt.Sprintf("%s(%s)", x.Typ, expr(x.X, 0))
 	case *Select:
 		return fmt.Sprintf("select(%s, %s, %s)", expr(x.Cond, 0), expr(x.X, 0), expr(x.Y, 0))
+	case *Apply:
+		text := "apply(" + x.Func.Name
+		for _, y := range x.Args {
+			text += ", " + expr(y, 0)
+		}
+		return text + ")"
 	case *Search:
 		fn := "search"
 		if x.Upper {

@@ -42,6 +42,17 @@ func (v *verifier) expr(x Expr) error {
 			return err
 		}
 		return want(x.X.Type(), x.Y, "value")
+	case *Apply:
+		if len(x.Args) != x.Func.Args || !x.Type().IsFloat() {
+			return fmt.Errorf("%s has %d arguments of type %s, want %d floats", x, len(x.Args), x.Type(),
+				x.Func.Args)
+		}
+		for _, y := range x.Args {
+			if err := want(x.Type(), y, "argument"); err != nil {
+				return err
+			}
+		}
+		return nil
 	case *Search:
 		for _, y := range list {
 			if err := want(tensor.Int64, y, "operand of search"); err != nil {

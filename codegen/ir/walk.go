@@ -144,6 +144,8 @@ func operands(x Expr) (list [3]Expr, n int) {
 		return [3]Expr{x.X}, 1
 	case *Select:
 		return [3]Expr{x.Cond, x.X, x.Y}, 3
+	case *Apply:
+		return list, copy(list[:], x.Args)
 	case *Search:
 		return [3]Expr{x.Lo, x.Hi, x.Key}, 3
 	}
@@ -168,6 +170,12 @@ func Rebuild(x Expr, fn func(Expr) Expr) Expr {
 		return Convert(x.Typ, fn(x.X))
 	case *Select:
 		return Choose(fn(x.Cond), fn(x.X), fn(x.Y))
+	case *Apply:
+		y := &Apply{Func: x.Func}
+		for _, z := range x.Args {
+			y.Args = append(y.Args, fn(z))
+		}
+		return y
 	case *Search:
 		return &Search{A: x.A, Lo: fn(x.Lo), Hi: fn(x.Hi), Key: fn(x.Key), Upper: x.Upper}
 	}

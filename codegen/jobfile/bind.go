@@ -219,6 +219,12 @@ func (f *File) put(e notation.Expr, keep func(name string) bool) notation.Expr {
 		return &notation.Neg{X: f.put(e.X, keep), At: e.At}
 	case *notation.Binary:
 		return &notation.Binary{Op: e.Op, X: f.put(e.X, keep), Y: f.put(e.Y, keep)}
+	case *notation.Call:
+		c := &notation.Call{Func: e.Func, At: e.At}
+		for _, x := range e.Args {
+			c.Args = append(c.Args, f.put(x, keep))
+		}
+		return c
 	case *notation.Sum:
 		return &notation.Sum{Vars: e.Vars, VarAt: e.VarAt, X: f.put(e.X, keep), At: e.At}
 	}

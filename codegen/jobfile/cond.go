@@ -175,13 +175,26 @@ func (c *Cond) typ(types map[string]tensor.Type) tensor.Type {
 	return tensor.Float64
 }
 
-// order returns an error if c compares complex numbers by <, <=, > or >=. types has the types that
+// order returns an error if c compares complex numbers by <, <=, > or >=, or has complex numbers
+// and a function. types has the types that
 // are known.
 func (c *Cond) order(types map[string]tensor.Type) error {
-	if c.Op == "==" || c.Op == "!=" {
+	called := false
+	for _, e := range []notation.Expr{c.X, c.Y} {
+		notation.Walk(e, func(e notation.Expr) bool {
+			_, is := e.(*notation.Call)
+			called = called || is
+			return true
+		})
+	}
+	if (c.Op == "==" || c.Op == "!=") && !called {
 		return nil
 	}
 	for _, a := range c.accesses() {
+		if types[a.Name].IsComplex() && called {
+			return c.f.Errorf(a.At, diag.LossyType, "got the complex scalar %s in a condition with "+
+				"a function, want real scalars: functions have no complex values", a.Name)
+		}
 		if types[a.Name].IsComplex() {
 			return c.f.Errorf(a.At, diag.LossyType,
 				"got the complex scalar %s as an operand of %s, want real scalars: complex numbers have no order", a.Name,
@@ -218,6 +231,15 @@ func (v *condEval) eval(e notation.Expr) tensor.Value {
 	case *notation.Access:
 		s := v.values[e.Name]
 		return reference.Convert(s, s.Type, v.t)
+	case *notation.Call:
+		var args [2]tensor.Value
+		for k, x := range e.Args {
+			args[k] = v.eval(x)
+		}
+		if v.t.IsInt() {
+			return tensor.Value{I: e.Func.Int(args[0].I, args[1].I)}
+		}
+		return tensor.Value{C: complex(e.Func.Value(real(args[0].C), real(args[1].C)), 0)}
 	case *notation.Neg:
 		return v.binary(e, '-', tensor.Value{}, v.eval(e.X), true)
 	case *notation.Binary:

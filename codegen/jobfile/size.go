@@ -163,6 +163,17 @@ func (v *sizeEval) eval(e notation.Expr) int64 {
 		}
 		return n
 	}
+	if e, ok := e.(*notation.Call); ok {
+		var args [2]int64
+		for k, x := range e.Args {
+			args[k] = v.eval(x)
+		}
+		if e.Func.Int == nil {
+			v.fail(e.At, "got %s in a size, want functions of integers, as in max(n, m)", e.Func.Name)
+			return 0
+		}
+		return e.Func.Int(args[0], args[1])
+	}
 	panic("BUG: jobfile: a size with what its parser refuses")
 }
 

@@ -1,6 +1,10 @@
 package lattice
 
-import "distaff/codegen/cin"
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+)
 
 // Annihilates reports whether x is absent at every coordinate where the access with the given key
 // is absent.
@@ -10,6 +14,9 @@ func Annihilates(x cin.Expr, key string) bool {
 		return x.Key() == key
 	case *cin.Neg:
 		return Annihilates(x.X, key)
+	case *cin.Call:
+		return x.Func.KeepsZero && !slices.ContainsFunc(x.Args,
+			func(y cin.Expr) bool { return !Annihilates(y, key) })
 	case *cin.Binary:
 		switch x.Op {
 		case '*':

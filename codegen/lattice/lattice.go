@@ -12,6 +12,8 @@
 //   - The points of a sum are the points of both operands, and the union of each pair.
 //   - The points of a quotient x/y are the points of x, because an absent denominator counts as
 //     zero, and the union of each pair.
+//   - The points of a call are the points of the sum of its arguments. If the function is not zero
+//     at zeros, the points are the points of this sum plus a number.
 //
 // If a lattice has two points, it also has their union. At any coordinate, one largest point
 // therefore describes everything that is present.
@@ -220,6 +222,15 @@ func (b *builder) expr(x cin.Expr) points {
 		return points{{Universe: true}}
 	case *cin.Neg:
 		return b.expr(x.X)
+	case *cin.Call:
+		var pts points
+		for _, y := range x.Args {
+			pts = b.union(pts, b.expr(y))
+		}
+		if !x.Func.KeepsZero {
+			pts = b.union(pts, points{{Universe: true}})
+		}
+		return pts
 	case *cin.Binary:
 		l, r := b.expr(x.X), b.expr(x.Y)
 		switch x.Op {

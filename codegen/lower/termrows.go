@@ -131,6 +131,12 @@ func withAccesses(x cin.Expr, other func(*cin.Access) cin.Expr) cin.Expr {
 		return other(x)
 	case *cin.Neg:
 		return &cin.Neg{X: withAccesses(x.X, other)}
+	case *cin.Call:
+		c := &cin.Call{Func: x.Func}
+		for _, y := range x.Args {
+			c.Args = append(c.Args, withAccesses(y, other))
+		}
+		return c
 	case *cin.Binary:
 		return &cin.Binary{Op: x.Op, X: withAccesses(x.X, other), Y: withAccesses(x.Y, other)}
 	}

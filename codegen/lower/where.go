@@ -58,9 +58,11 @@ func uses(x cin.Expr, t string) bool {
 	return found
 }
 
-// isFactor reports whether t is in a product or quotient of x.
+// isFactor reports whether t is in a product, quotient or call of x.
 func isFactor(x cin.Expr, t string) bool {
 	switch x := x.(type) {
+	case *cin.Call:
+		return uses(x, t)
 	case *cin.Neg:
 		return isFactor(x.X, t)
 	case *cin.Binary:

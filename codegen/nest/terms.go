@@ -98,6 +98,12 @@ func (n *Nest) expr(x notation.Expr, t *term) cin.Expr {
 		return &cin.Neg{X: n.expr(x.X, t)}
 	case *notation.Binary:
 		return &cin.Binary{Op: x.Op, X: n.expr(x.X, t), Y: n.expr(x.Y, t)}
+	case *notation.Call:
+		c := &cin.Call{Func: x.Func}
+		for _, y := range x.Args {
+			c.Args = append(c.Args, n.expr(y, t))
+		}
+		return c
 	case *notation.ReductionExpr:
 		p := &pendingSum{temp: n.fresh("t"), free: notation.FreeVars(x)}
 		for _, b := range x.Reduction.Body {

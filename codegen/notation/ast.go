@@ -24,6 +24,8 @@
 //	formats.go    types and formats as flags and job files give them
 package notation
 
+import "distaff/codegen/algebra"
+
 // Span is a range of byte offsets in the statement's source text.
 type Span struct{ Pos, End int }
 
@@ -73,6 +75,12 @@ type (
 		X     Expr
 		At    Span
 	}
+	// Call is Func(Args...).
+	Call struct {
+		Func *algebra.Function
+		Args []Expr
+		At   Span
+	}
 )
 
 func (e *Access) Span() Span { return e.At }
@@ -80,6 +88,7 @@ func (e *Number) Span() Span { return e.At }
 func (e *Neg) Span() Span    { return e.At }
 func (e *Binary) Span() Span { return Span{e.X.Span().Pos, e.Y.Span().End} }
 func (e *Sum) Span() Span    { return e.At }
+func (e *Call) Span() Span   { return e.At }
 
 // Normal is the normal form of a statement: LHS = the sum of Terms, or LHS += the sum of Terms.
 // Bound variables are renamed, so that each name means one variable in the whole normal form. A
@@ -113,13 +122,12 @@ type Term struct {
 type Factor interface{ factor() }
 
 type (
-	// Group is a sum that is a factor of a product and is not multiplied out, because all its
-	// addends sum over the same variables. X is a plain expression, like the two sides of a
-	// Quotient.
+	// Group is a factor that is not multiplied out: a sum whose addends all sum over the same
+	// variables, or a call. X is a plain expression, like the two sides of a Quotient.
 	Group struct{ X Expr }
 	// Quotient is Num / Den. Neither side is multiplied out into the term. The term sums over every
 	// variable of Num and Den that the left side does not have. Num and Den are plain expressions:
-	// they consist of Access, Number, Neg, Binary and ReductionExpr.
+	// they consist of Access, Number, Neg, Binary, Call and ReductionExpr.
 	Quotient struct{ Num, Den Expr }
 	// Reduction is an explicit sum() that could not be merged into its term, because it is a factor
 	// of a product or part of a quotient. Its value is the sum of Body's terms over Vars. The

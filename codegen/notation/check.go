@@ -37,6 +37,8 @@ func Check(s *Stmt) error {
 			c.use(e)
 		case *Sum:
 			c.sum(e)
+		case *Call:
+			c.call(e)
 		}
 		return c.err == nil
 	})
@@ -114,6 +116,21 @@ func valueHint(v string, order int) string {
 		") with -i=n:FILE"
 }
 
+// call sets c.err if the first argument of min or max is an index variable, because the user then
+// means a reduction.
+func (c *checker) call(e *Call) {
+	a, ok := e.Args[0].(*Access)
+	if !ok || !e.Func.Folds || len(a.Vars) > 0 {
+		return
+	}
+	for _, v := range append(FreeVars(c.s.RHS), c.s.LHS.Vars...) {
+		if v == a.Name {
+			c.err = c.at(diag.NameClash, nil, 0, e.At, "got the index variable %s as an argument of "+
+				"%s, want numbers: %[2]s has no form that reduces over a variable", v, e.Func.Name)
+		}
+	}
+}
+
 func (c *checker) sum(e *Sum) {
 	free := map[string]bool{}
 	for _, v := range FreeVars(e.X) {
@@ -150,6 +167,12 @@ func countTerms(e Expr) float64 {
 		return countTerms(e.X)
 	case *Sum:
 		return countTerms(e.X)
+	case *Call:
+		n := 1.0
+		for _, x := range e.Args {
+			n = max(n, inQuotient(x))
+		}
+		return n
 	case *Binary:
 		x, y := countTerms(e.X), countTerms(e.Y)
 		switch e.Op {

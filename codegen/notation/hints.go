@@ -4,13 +4,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"distaff/codegen/algebra"
 )
 
 // otherSyntax lists operators of other languages, each with a hint: how this language writes the
 // same thing.
 var otherSyntax = []replacement{
 	{"[", "indices must be in parentheses, as in A(i,j)"},
-	{"^", "a power must be written as a product, as in x(i)*x(i)"},
+	{"^", "a power must be written with **, as in x(i)**2"},
 	{"@",
 		"a matrix product must be written as a sum over the shared variable, as in " +
 			"A(i,k)*B(k,j)"},
@@ -61,18 +63,19 @@ var keywords = map[string]string{
 
 // functions has functions of other languages, each with a hint: what to write instead.
 var functions = map[string]string{
-	"pow": "a power must be written as a product, as in x(i)*x(i)", "square": "a square must be written as a product, as in x(i)*x(i)",
+	"power": "a power must be written with **, as in x(i)**2", "square": "a square must be written as x(i)**2 or x(i)*x(i)",
+	"maximum":   "the larger of two numbers must be written as max(a, b)",
+	"minimum":   "the smaller of two numbers must be written as min(a, b)",
 	"transpose": transposed, "trace": "a trace must be written with one variable twice, as in t = A(i,i)",
 	"dot": "a dot product must be written as s = x(i)*y(i)", "matmul": "a matrix product must be written as C(i,j) = A(i,k)*B(k,j)",
-	"norm": "the square of a norm can be written as s = x(i)*x(i); there is no square root",
+	"norm": "a norm can be written as s = sqrt(sum(i, x(i)*x(i)))",
 	"mean": "a mean must be written as a sum divided by a count, as in m = x(i)/n",
 }
 
 // numberFunctions lists functions of numbers or matrices that other languages have and this one
 // does not.
 var numberFunctions = strings.Fields(
-	"exp log log2 log10 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh abs sign floor ceil round " +
-		"conj real imag angle max min mod erf relu sigmoid inv det")
+	"conj real imag angle mod erf relu sigmoid isnan isinf inv det exp2 asinh acosh atanh gamma")
 
 // hint returns a hint for a mistake at a place in the text: how to write in this notation what the
 // user may have meant. It returns "" if it has no hint.
@@ -81,8 +84,6 @@ func (p *parser) hint(at Span) string {
 	starts := func(s string) bool { return strings.HasPrefix(rest, s) }
 	word := p.src[at.Pos:at.End]
 	switch {
-	case starts("*") && strings.HasSuffix(before, "*"):
-		return "; a power must be written as a product, as in x(i)*x(i)"
 	case p.alone:
 		return operatorHint(rest, otherSyntax)
 	case keywords[p.text(p.toks[0])] != "" && at.Pos > p.toks[0].at.Pos &&
@@ -127,8 +128,8 @@ func (p *parser) callHint(name string, at token) string {
 	case keywords[name] != "" && p.hint(at.at) == "":
 		return "; " + keywords[name]
 	case at.kind == '(' && p.hint(at.at) == "":
-		return "; " + name + "(...) must be a tensor with index variables: the only function " +
-			"is sum(i, ...)"
+		return "; " + name + "(...) must be a tensor with index variables: functions " +
+			"are sum(i, ...) and " + strings.Join(algebra.Names(), ", ")
 	}
 	return p.hint(at.at)
 }

@@ -12,8 +12,9 @@ import (
 // becomes a Group, because multiplying it out would lose accuracy: (x-y)*(x-y) would cancel badly,
 // and (1-2)*inf would be inf-inf.
 //
-// The numerator and the denominator of a quotient are not multiplied out. A quotient is summed over
-// each of its variables that the left side of the assignment does not have.
+// The numerator and the denominator of a quotient and the arguments of a call are not multiplied
+// out. A quotient or a call is summed over each of its variables that the left side of the
+// assignment does not have.
 //
 // An explicit sum() is linear, so it is distributed over the terms of its body. If the sum() is a
 // whole additive term, its variables join the term's Sum, even if the term does not contain them:
@@ -144,6 +145,8 @@ func (r *renamer) rename(e Expr, scope map[string]string) Expr {
 		}
 		c.X = r.rename(e.X, inner)
 		return c
+	case *Call:
+		return e.mapArgs(func(x Expr) Expr { return r.rename(x, scope) })
 	}
 	return e // a Number
 }
@@ -179,6 +182,8 @@ func (left vars) expand(e Expr) []*Term {
 			q := &Quotient{Num: left.keepWhole(e.X), Den: left.keepWhole(e.Y)}
 			return []*Term{{Factors: []Factor{q}}}
 		}
+	case *Call:
+		return []*Term{{Factors: []Factor{&Group{X: left.keepWhole(e)}}}}
 	}
 	panic("BUG: notation cannot normalize this expression")
 }
@@ -290,6 +295,8 @@ func (left vars) keepWhole(e Expr) Expr {
 		return &Binary{Op: e.Op, X: left.keepWhole(e.X), Y: left.keepWhole(e.Y)}
 	case *Sum:
 		return &ReductionExpr{Reduction: &Reduction{Vars: e.Vars, Body: left.expand(e.X)}, At: e.At}
+	case *Call:
+		return e.mapArgs(left.keepWhole)
 	}
 	return e
 }

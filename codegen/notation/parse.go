@@ -1,12 +1,15 @@
 package notation
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"distaff/codegen/algebra"
 	"distaff/codegen/diag"
+	"distaff/io/tensor"
 )
 
 // MaxDepth is the largest accepted nesting depth of parentheses, signs and sums.
@@ -18,14 +21,16 @@ const MaxDepth = 1000
 //	statement := access ("=" | "+=") expr
 //	expr      := term (("+" | "-") term)*
 //	term      := factor (("*" | "/") factor)*
-//	factor    := "-" factor | NUMBER | access | NAME
+//	factor    := "-" factor | primary ["**" factor]
+//	primary   := NUMBER | access | NAME | FUNCTION "(" expr ("," expr)* ")"
 //	           | "sum" "(" vars "," expr ")" | "(" expr ")"
 //	access    := NAME "(" [NAME ("," NAME)*] ")"
 //
 // On the right side "sum(" starts the sum operator, except in sum() and sum(i), which can only be
 // accesses. A bare sum on the right side, and sum in any form on the left side, is an ordinary
 // name. In sum(i, j, x) the variables are the names followed by a comma, and the body is the last
-// item. Errors are *diag.Error with the place in src. Parse checks the syntax only; Check does the
+// item. Likewise the name of a function of package algebra is a FUNCTION if "(" follows it on the
+// right side, and x**y is pow(x, y). Errors are *diag.Error with the place in src. Parse checks the syntax only; Check does the
 // rest.
 func Parse(src string) (*Stmt, error) { return ParseIn(src, Span{0, len(src)}) }
 
@@ -230,10 +235,24 @@ func (p *parser) factor() Expr {
 	if p.err != nil {
 		return &Number{}
 	}
-	switch t := p.next(); t.kind {
-	case '-':
+	if t := p.peek(); t.kind == '-' {
+		p.next()
 		x := p.factor()
 		return &Neg{X: x, At: Span{t.at.Pos, x.Span().End}}
+	}
+	start := p.peek().at.Pos
+	x := p.primary()
+	if p.err != nil || p.peek().kind != tokPower {
+		return x
+	}
+	p.next()
+	y := p.factor()
+	return &Call{Func: algebra.Find("pow"), Args: []Expr{x, y}, At: Span{start, y.Span().End}}
+}
+
+// primary parses an operand without a sign or a power.
+func (p *parser) primary() Expr {
+	switch t := p.next(); t.kind {
 	case '(':
 		x := p.expr()
 		if t := p.peek(); t.kind != ')' {
@@ -248,9 +267,12 @@ func (p *parser) factor() Expr {
 		if p.text(t) == "sum" && p.peek().kind == '(' && !p.shortAccess() {
 			return p.sum(t)
 		}
+		if f := algebra.Find(p.text(t)); f != nil && p.peek().kind == '(' {
+			return p.call(t, f)
+		}
 		return p.access(t)
 	default:
-		p.got(t, "an operand: a tensor, a number, sum(...) or a parenthesis")
+		p.got(t, "an operand: a tensor, a number, a function, sum(...) or a parenthesis")
 		return &Number{}
 	}
 }
@@ -282,6 +304,43 @@ func (p *parser) sum(name token) Expr {
 	}
 	s.At.End = p.next().at.End
 	return s
+}
+
+// call parses the arguments of f in parentheses, after the name of f. A call with more arguments
+// than f has becomes several calls, if f allows it.
+func (p *parser) call(name token, f *algebra.Function) Expr {
+	p.next() // (
+	var args []Expr
+	for p.err == nil && (len(args) > 0 || p.peek().kind != ')') {
+		args = append(args, p.expr())
+		if p.err != nil || p.peek().kind != ',' {
+			break
+		}
+		p.next()
+	}
+	end := p.peek()
+	switch {
+	case p.err != nil:
+		return &Number{}
+	case end.kind != ')':
+		p.gotMore(end, fmt.Sprintf(`an operator, "," or ")" in %s(...)`, f.Name))
+		return &Number{}
+	}
+	at := Span{name.at.Pos, p.next().at.End}
+	if len(args) != f.Args && !(f.Folds && len(args) > f.Args) {
+		more := ""
+		if f.Folds {
+			more = " or more"
+		}
+		p.fail(diag.Syntax, at, "got %s of the function %s, want %d%s",
+			tensor.Count(len(args), "argument"), f.Name, f.Args, more)
+		return &Number{}
+	}
+	x := &Call{Func: f, Args: args[:f.Args:f.Args], At: at}
+	for _, y := range args[f.Args:] {
+		x = &Call{Func: f, Args: []Expr{x, y}, At: at}
+	}
+	return x
 }
 
 // number parses a literal. Digits alone that fit an int64 are an integer literal. A literal with a

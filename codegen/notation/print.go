@@ -67,6 +67,15 @@ func printExpr(b *strings.Builder, e Expr, want int) {
 		b.WriteString("sum(" + strings.Join(e.Vars, ",") + ", ")
 		printExpr(b, e.X, 0)
 		b.WriteByte(')')
+	case *Call:
+		b.WriteString(e.Func.Name + "(")
+		for k, x := range e.Args {
+			if k > 0 {
+				b.WriteString(", ")
+			}
+			printExpr(b, x, 0)
+		}
+		b.WriteByte(')')
 	case *ReductionExpr:
 		b.WriteString(e.Reduction.String())
 	case *Binary:
@@ -145,8 +154,13 @@ func (t *Term) unsigned() string {
 	return text
 }
 
-// String returns (X).
-func (g *Group) String() string { return "(" + ExprString(g.X) + ")" }
+// String returns (X), or X alone if it is a call.
+func (g *Group) String() string {
+	if _, ok := g.X.(*Call); ok {
+		return ExprString(g.X)
+	}
+	return "(" + ExprString(g.X) + ")"
+}
 
 // String returns Num/Den.
 func (q *Quotient) String() string {

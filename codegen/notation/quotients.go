@@ -48,6 +48,10 @@ func (w *quotientWalk) terms(e Expr) {
 	switch e := e.(type) {
 	case *Neg:
 		w.terms(e.X)
+	case *Call:
+		for _, x := range e.Args {
+			w.terms(x)
+		}
 	case *Sum:
 		w.within(e.Vars, func() { w.terms(e.X) })
 	case *Binary:

@@ -13,6 +13,7 @@ const (
 	tokName      tokenKind = 'n'
 	tokNumber    tokenKind = '0'
 	tokPlusEqual tokenKind = '&'
+	tokPower     tokenKind = '^' // **
 	tokBad       tokenKind = '?'
 )
 
@@ -43,6 +44,9 @@ func scan(src string, part Span) []token {
 			k = scanNumber(src, k)
 		case c == '+' && k+1 < len(src) && src[k+1] == '=':
 			kind = tokPlusEqual
+			k += 2
+		case c == '*' && k+1 < len(src) && src[k+1] == '*':
+			kind = tokPower
 			k += 2
 		case c == '(' || c == ')' || c == ',' || c == '=' || c == '+' || c == '-' || c == '*' || c == '/':
 			kind = tokenKind(c)

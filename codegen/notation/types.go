@@ -14,16 +14,19 @@ import (
 //
 // The compute type is the type to which NumPy promotes all operands. Literals are weak, as in NumPy
 // 2. An integer literal does not change the type. Any other literal changes an integer type to
-// float64, and does not change a float or complex type. If the statement has no operands, the
+// float64, and does not change a float or complex type. So does a call of a function whose values
+// at integers are not integers. If the statement has no operands, the
 // compute type is the explicit result type, or float64 if none is given. An explicit result type
 // also promotes the compute type. If the result type is narrower, values are converted when they
 // are stored.
 //
-// InferTypes returns a *diag.Error for complex values in a real result, for floats in an integer
+// InferTypes returns a *diag.Error for a call in a complex statement, for complex values in a real
+// result, for floats in an integer
 // result, and for an integer literal that is too large if the compute type is int32.
 func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (compute,
 	res tensor.Type, err error) {
 	fractional := false
+	var call *Call // the first call
 	add := func(a *Access) {
 		t, ok := operands[a.Name]
 		if !ok || t == tensor.None {
@@ -37,6 +40,11 @@ func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (c
 			add(e)
 		case *Number:
 			fractional = fractional || !e.IsInt
+		case *Call:
+			fractional = fractional || e.Func.Int == nil
+			if call == nil {
+				call = e
+			}
 		}
 		return true
 	})
@@ -48,6 +56,11 @@ func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (c
 	}
 	if fractional && compute.IsInt() || compute == tensor.None {
 		compute = tensor.Float64
+	}
+	if call != nil && compute.IsComplex() {
+		return 0, 0, diag.At(diag.LossyType, s.Src, call.At.Pos, call.At.End,
+			"got %s in a statement of type %s, want real numbers: functions have no complex values",
+			call.Func.Name, compute)
 	}
 	if result != tensor.None && !tensor.CanNarrow(compute, result) {
 		what := "non-integer"

@@ -15,6 +15,10 @@ func Walk(e Expr, f func(Expr) bool) {
 		Walk(e.Y, f)
 	case *Sum:
 		Walk(e.X, f)
+	case *Call:
+		for _, x := range e.Args {
+			Walk(x, f)
+		}
 	case *ReductionExpr:
 		for _, t := range e.Reduction.Body {
 			WalkTerm(t, f)
@@ -133,6 +137,10 @@ func (v *varList) free(e Expr, bound map[string]int) {
 	case *Binary:
 		v.free(e.X, bound)
 		v.free(e.Y, bound)
+	case *Call:
+		for _, x := range e.Args {
+			v.free(x, bound)
+		}
 	case *Sum:
 		bind(&bound, e.Vars, 1)
 		v.free(e.X, bound)

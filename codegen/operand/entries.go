@@ -61,6 +61,15 @@ func (b bounding[T]) expr(e notation.Expr) T {
 	switch e := e.(type) {
 	case *notation.Access:
 		return b.access(e)
+	case *notation.Call:
+		if !e.Func.KeepsZero {
+			break
+		}
+		n := b.expr(e.Args[0])
+		for _, x := range e.Args[1:] {
+			n = b.counting.Plus(n, b.expr(x))
+		}
+		return n
 	case *notation.Neg:
 		return b.expr(e.X)
 	case *notation.Binary:

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/cmplx"
 
+	"distaff/codegen/algebra"
 	"distaff/codegen/ir"
 	"distaff/io/tensor"
 )
@@ -171,6 +172,59 @@ func over(t tensor.Type, a, b *num) num {
 		q.mag *= 2 // a component's error is relative to the whole
 	}
 	return q
+}
+
+// applied returns the value of function f. Its error bound includes the difference that the errors
+// of the arguments make, found by moving each argument by its error.
+func applied(t tensor.Type, f *algebra.Function, x, y *num) num {
+	if t.IsInt() {
+		return num{v: fit(t, tensor.Value{I: f.Int(x.v.I, y.v.I)}), exact: true,
+			ops: x.ops + y.ops, mag: abs(t, tensor.Value{I: f.Int(x.v.I, y.v.I)})}
+	}
+	at := func(dx, dy float64) float64 {
+		v := fit(t, tensor.Value{C: complex(f.Value(real(x.v.C)+dx, real(y.v.C)+dy), 0)})
+		return real(v.C)
+	}
+	v := at(0, 0)
+	out := num{v: tensor.Value{C: complex(v, 0)}, exact: f.Exact && x.exact && y.exact,
+		flags: x.flags | y.flags}
+	out.v = fit(t, out.v)
+	out.flags |= marked(out.v) | madeWild(out.v, x, y)
+	if x.flags&unsigned != 0 && x.v.C == 0 || y.flags&unsigned != 0 && y.v.C == 0 {
+		out.flags |= unsigned
+		if f.Args == 2 && !f.Folds { // atan2 and pow tell -0 from 0
+			out.flags |= loose
+		}
+	}
+	// The libraries of two processors differ by a few units of the last place.
+	out.ops, out.mag = callOps, math.Abs(v)
+	if !x.exact || !y.exact {
+		ex, ey := x.bound(t), y.bound(t)
+		for _, d := range [][2]float64{{ex, 0}, {-ex, 0}, {0, ey}, {0, -ey}} {
+			moved := at(d[0], d[1])
+			if math.IsNaN(moved) != math.IsNaN(v) || math.IsInf(moved, 0) != math.IsInf(v, 0) {
+				out.flags |= open
+			}
+			if off := 4 * math.Abs(moved-v) / t.Epsilon(); off > out.mag {
+				out.mag = off
+			}
+		}
+	}
+	if math.IsNaN(out.mag) || math.IsInf(out.mag, 0) {
+		out.mag = math.Abs(v)
+	}
+	return out
+}
+
+// callOps is the error of a function of the C library, as a number of roundings of its value.
+const callOps = 8
+
+// bound returns a bound of the rounding error of x.
+func (x *num) bound(t tensor.Type) float64 {
+	if x.exact {
+		return 0
+	}
+	return rounding(t.Epsilon(), x.ops, x.mag)
 }
 
 // openWithin limits how small the denominator of a quotient may be, compared with its rounding

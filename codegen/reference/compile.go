@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"distaff/codegen/algebra"
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 	"distaff/io/tensor"
@@ -56,6 +57,12 @@ type (
 		text     string
 		vars     []string
 		slots    []int
+	}
+	// call is the value of a function. An absent argument is zero.
+	call struct {
+		t    tensor.Type
+		fn   *algebra.Function
+		args []node
 	}
 	// reduction sums terms over variables.
 	reduction struct {
@@ -180,6 +187,24 @@ func (q *quotient) zero(env []int64) error {
 		"got an integer division by zero%s in %s, want a divisor that is stored and not 0 (or -t with a float type)", where, q.text)
 	e.Exit = diag.ExitData
 	return e
+}
+
+func (c *call) eval(env []int64, x *num) (bool, error) {
+	present := !c.fn.KeepsZero
+	var args [2]num
+	for k, y := range c.args {
+		ok, err := y.eval(env, &args[k])
+		if !ok {
+			args[k] = num{exact: true}
+			continue
+		}
+		present = true
+		if err != nil {
+			return true, err
+		}
+	}
+	*x = applied(c.t, c.fn, &args[0], &args[1])
+	return present, nil
 }
 
 func (r *reduction) eval(env []int64, x *num) (bool, error) {
@@ -340,6 +365,10 @@ func (t *term) need(n node) {
 		}
 	case *quotient:
 		t.need(n.num)
+	case *call:
+		if n.fn.KeepsZero && len(n.args) == 1 {
+			t.need(n.args[0])
+		}
 	}
 }
 
@@ -353,6 +382,12 @@ func (b *builder) expr(e notation.Expr) node {
 		return &negation{b.p.Compute, b.expr(e.X)}
 	case *notation.ReductionExpr:
 		return b.reduction(e.Reduction)
+	case *notation.Call:
+		c := &call{t: b.p.Compute, fn: e.Func}
+		for _, x := range e.Args {
+			c.args = append(c.args, b.expr(x))
+		}
+		return c
 	case *notation.Binary:
 		switch e.Op {
 		case '*':

@@ -6,11 +6,17 @@
 // any values of the variables that the term sums:
 //
 //   - An access is present where its tensor is. A number or a scalar is present everywhere.
+//
 //   - A product is present where all its factors are. The factors are multiplied (or divided) only
 //     there, so that no error occurs elsewhere.
+//
 //   - A sum is present where any of its terms is, and adds the terms that are present.
+//
 //   - A quotient is present where its numerator is. An absent denominator is zero. An integer
 //     division by zero is an error that names the coordinate.
+//
+//   - A call is present where one of its arguments is, or everywhere if the function is not zero at
+//     zeros. An absent argument is zero.
 //
 // Every operation is computed in the statement's compute type. Each coordinate also gets a bound on
 // the difference that another order of evaluation may make by rounding (Point.Tolerance), and says

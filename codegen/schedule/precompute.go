@@ -287,6 +287,16 @@ func (r *recipe) convert(x notation.Expr) cin.Expr {
 		if y := r.convert(x.X); y != nil {
 			return &cin.Neg{X: y}
 		}
+	case *notation.Call:
+		c := &cin.Call{Func: x.Func}
+		for _, a := range x.Args {
+			y := r.convert(a)
+			if y == nil {
+				return nil
+			}
+			c.Args = append(c.Args, y)
+		}
+		return c
 	case *notation.Binary:
 		p, q := r.convert(x.X), r.convert(x.Y)
 		if p != nil && q != nil {
@@ -311,6 +321,12 @@ func (s *state) shape(x cin.Expr) string {
 		return s.problem.Source(x.Name) + "(" + strings.Join(x.Vars, ",") + ")"
 	case *cin.Lit:
 		return x.Text
+	case *cin.Call:
+		text := x.Func.Name
+		for _, y := range x.Args {
+			text += "(" + s.shape(y) + ")"
+		}
+		return text
 	case *cin.Neg:
 		return "-(" + s.shape(x.X) + ")"
 	case *cin.Binary:

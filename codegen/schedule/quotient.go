@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strconv"
 
 	"distaff/codegen/cin"
@@ -68,6 +69,8 @@ func (r *recipe) isEverywhere(x cin.Expr) bool {
 	case *cin.Access:
 		f, ok := r.state.problem.Formats[x.Name]
 		return ok && f.AllDense()
+	case *cin.Call:
+		return !x.Func.KeepsZero || slices.ContainsFunc(x.Args, r.isEverywhere)
 	case *cin.Neg:
 		return r.isEverywhere(x.X)
 	case *cin.Binary:
@@ -86,6 +89,8 @@ func (r *recipe) isEverywhere(x cin.Expr) bool {
 // nonzero integer literal that fits in 32 bits is known not to be zero.
 func mayDivideByZero(x cin.Expr) bool {
 	switch x := x.(type) {
+	case *cin.Call:
+		return slices.ContainsFunc(x.Args, mayDivideByZero)
 	case *cin.Neg:
 		return mayDivideByZero(x.X)
 	case *cin.Binary:

@@ -176,6 +176,14 @@ func (w *opCounter) density(x cin.Expr, vars []string) float64 {
 			return 1
 		}
 		return w.stored(arg, level, w.varsDownTo(arg, x, level)).value
+	case *cin.Call:
+		none := 1.0
+		for _, y := range x.Args {
+			none *= 1 - w.density(y, vars)
+		}
+		if x.Func.KeepsZero {
+			return 1 - none
+		}
 	case *cin.Neg:
 		return w.density(x.X, vars)
 	case *cin.Binary:
@@ -241,6 +249,11 @@ func (w *opCounter) walkedAccesses(x cin.Expr, vars []string) (list []*cin.Acces
 			}
 			if level := w.lastBoundLevel(arg, x, vars); w.hasSegments(arg, x, level, vars[n]) {
 				list = append(list, x)
+			}
+		case *cin.Call:
+			sum = sum || len(x.Args) > 1
+			for _, y := range x.Args {
+				each(y)
 			}
 		case *cin.Neg:
 			each(x.X)

@@ -366,6 +366,15 @@ func (w *opCounter) present(x cin.Expr) fraction {
 			return everywhere
 		}
 		return w.stored(arg, len(x.Vars)-1, x.Vars)
+	case *cin.Call:
+		if !x.Func.KeepsZero {
+			break
+		}
+		some := w.present(x.Args[0])
+		for _, y := range x.Args[1:] {
+			some = some.or(w.present(y))
+		}
+		return some
 	case *cin.Neg:
 		return w.present(x.X)
 	case *cin.Binary:
@@ -415,6 +424,11 @@ func (w *opCounter) expr(x cin.Expr, n float64, share fraction) {
 	switch x := x.(type) {
 	case *cin.Access:
 		w.reads[x.Name] += n * share.value * w.present(x).value
+	case *cin.Call:
+		w.count(&w.multiplications, n*x.Func.Work, share.and(w.present(x)))
+		for _, y := range x.Args {
+			w.expr(y, n, share)
+		}
 	case *cin.Neg:
 		w.expr(x.X, n, share)
 	case *cin.Binary:

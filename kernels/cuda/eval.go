@@ -55,6 +55,16 @@ func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 			return nil, err
 		}
 		return literal(ir.Convert(x.Typ, l), x)
+	case *ir.Apply:
+		var args [2]float64
+		for k, y := range x.Args {
+			l, err := s.eval(y, mem)
+			if err != nil {
+				return nil, err
+			}
+			args[k] = real(l.C)
+		}
+		return ir.Number(x.Type(), complex(x.Func.Value(args[0], args[1]), 0)), nil
 	case *ir.Select:
 		cond, err := s.eval(x.Cond, mem)
 		if err != nil {

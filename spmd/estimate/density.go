@@ -185,6 +185,14 @@ func (x *Densities) expr(e notation.Expr, vars []string) float64 {
 	switch e := e.(type) {
 	case *notation.Access:
 		return x.access(e, vars)
+	case *notation.Call:
+		none := 1.0
+		for _, y := range e.Args {
+			none *= 1 - x.expr(y, vars)
+		}
+		if e.Func.KeepsZero {
+			return 1 - none
+		}
 	case *notation.Neg:
 		return x.expr(e.X, vars)
 	case *notation.Binary:

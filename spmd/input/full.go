@@ -1,6 +1,10 @@
 package input
 
-import "distaff/codegen/notation"
+import (
+	"slices"
+
+	"distaff/codegen/notation"
+)
 
 // Full reports whether some term of the statement certainly has an entry at every coordinate of the
 // result. False means that this could not be proved.
@@ -42,6 +46,8 @@ func (r *Reader) fullExpr(e notation.Expr) bool {
 		return r.Formats[e.Name].AllDense()
 	case *notation.Number:
 		return true
+	case *notation.Call:
+		return !e.Func.KeepsZero || slices.ContainsFunc(e.Args, r.fullExpr)
 	case *notation.Neg:
 		return r.fullExpr(e.X)
 	case *notation.Binary:

@@ -16,7 +16,7 @@ var preludeFiles embed.FS
 // helpers lists the helpers of the prelude in printing order. A helper uses only earlier ones. A
 // helper with Types is printed once for each type that is needed, with a suffix for the type in its
 // name.
-var helpers = []clike.Helper{
+var helpers = append(clike.Calls(), []clike.Helper{
 	{Name: "base"},
 	{Name: "rows", Uses: []string{"base"}},
 	{Name: "bytes"},
@@ -64,7 +64,7 @@ var helpers = []clike.Helper{
 	{Name: "tell", Uses: []string{"progress"}},
 	{Name: "fault"},
 	{Name: "ordered", Uses: []string{"fault"}},
-}
+}...)
 
 // ctype returns the C type of a value.
 func ctype(t tensor.Type) string { return ir.CType(t) }
@@ -83,6 +83,9 @@ func (f *file) prelude() string {
 	return clike.Prelude(helpers, f.needs, func(name string, t tensor.Type) string {
 		if t == tensor.None {
 			return snippet(name)
+		}
+		if text := clike.CallText(name, "static inline ", "__builtin_", t); text != "" {
+			return text
 		}
 		part := t // of a complex number
 		if t.IsComplex() {

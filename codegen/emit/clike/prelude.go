@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/algebra"
 	"distaff/io/tensor"
 )
 
@@ -16,6 +17,36 @@ type Helper struct {
 	// "name" means the copy for its own type, and "name:$P" the copy for the type of its
 	// components.
 	Uses []string
+}
+
+// Calls returns a helper for each function of package algebra. Its text is the text of CallText.
+func Calls() (list []Helper) {
+	for _, f := range algebra.Functions {
+		list = append(list, Helper{Name: "fn_" + f.Name,
+			Types: []tensor.Type{tensor.Float32, tensor.Float64}})
+	}
+	return list
+}
+
+// CallText returns the text of the helper of a function of package algebra. head stands before its
+// type, and library is the prefix of functions of the C library. It returns "" if the helper is not
+// one of Calls.
+func CallText(helper, head, library string, t tensor.Type) string {
+	name, ok := strings.CutPrefix(helper, "fn_")
+	if !ok {
+		return ""
+	}
+	f, typ, suffix := algebra.Find(name), "double", ""
+	if t == tensor.Float32 {
+		typ, suffix = "float", "f"
+	}
+	params := typ + " x"
+	if f.Args == 2 {
+		params += ", " + typ + " y"
+	}
+	value := strings.NewReplacer("$b", library, "$f", suffix).Replace(f.C)
+	return head + typ + " dst_" + helper + "_" + Suffix(t) + "(" + params + ") { return " + value +
+		"; }\n"
 }
 
 // Prelude returns the text of the helpers that a file needs, each after an empty line, in the order

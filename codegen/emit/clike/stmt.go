@@ -33,7 +33,7 @@ func Stable(x ir.Expr, body *ir.Block) bool {
 			ok = ok && !assigned[x]
 		case *ir.Load:
 			ok = ok && x.A.Const
-		case *ir.Search, *ir.Select:
+		case *ir.Search, *ir.Select, *ir.Apply:
 			ok = false
 		case *ir.Binary:
 			ok = ok && x.Op != ir.Div && x.Op != ir.Rem

@@ -18,7 +18,7 @@ var (
 )
 
 // helpers lists the parts of a file's prelude in the order of printing.
-var helpers = []clike.Helper{
+var helpers = append(clike.Calls(), []clike.Helper{
 	{Name: "complex", Types: complexes},
 	{Name: "cast", Uses: []string{"complex:complex64", "complex:complex128"}},
 	{Name: "mul", Types: complexes, Uses: []string{"complex"}},
@@ -42,7 +42,7 @@ var helpers = []clike.Helper{
 	{Name: "resident"},
 	{Name: "fail"},
 	{Name: "dynamic"},
-}
+}...)
 
 // ctype returns the CUDA type of a value.
 func ctype(t tensor.Type) string {
@@ -64,6 +64,9 @@ func atomicType(t tensor.Type) string {
 
 // helperText returns the text of a helper for a type.
 func helperText(name string, t tensor.Type) string {
+	if text := clike.CallText(name, "__device__ __forceinline__ ", "", t); text != "" {
+		return text
+	}
 	text, err := preludeFiles.ReadFile("prelude/" + name + ".cuh")
 	if err != nil {
 		panic("BUG: emit/cuda: " + err.Error())

@@ -90,6 +90,8 @@ func Product(x cin.Expr) bool {
 		return (x.Op == '*' || x.Op == '/') && Product(x.X) && Product(x.Y)
 	case *cin.Neg:
 		return Product(x.X)
+	case *cin.Call:
+		return false
 	}
 	return true
 }
@@ -160,6 +162,8 @@ func HasQuotient(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Neg:
 		return HasQuotient(x.X)
+	case *cin.Call:
+		return slices.ContainsFunc(x.Args, HasQuotient)
 	case *cin.Binary:
 		return x.Op == '/' || HasQuotient(x.X) || HasQuotient(x.Y)
 	}

@@ -28,6 +28,15 @@ func (e *Env) Presence(x cin.Expr) ir.Expr {
 		return e.accessPresence(x)
 	case *cin.Neg:
 		return e.Presence(x.X)
+	case *cin.Call:
+		if !x.Func.KeepsZero {
+			break
+		}
+		p := ir.Expr(ir.Truth(false))
+		for _, y := range x.Args {
+			p = ir.Either(p, e.Presence(y))
+		}
+		return p
 	case *cin.Binary:
 		switch p := e.Presence(x.X); x.Op {
 		case '+', '-':
@@ -51,6 +60,8 @@ func (e *Env) Expr(x cin.Expr, under ir.Expr) Value {
 		return e.Access(x)
 	case *cin.Lit:
 		return Value{Pres: ir.Truth(true), V: ir.Convert(l.Spec.Compute, x.Value), Zeroed: true}
+	case *cin.Call:
+		return e.call(x, under)
 	case *cin.Neg:
 		y := e.Expr(x.X, under)
 		if ir.IsFalse(y.Pres) {

@@ -92,6 +92,12 @@ func (n Names) expr(e notation.Expr) notation.Expr {
 	case *notation.Binary:
 		x := n.expr(e.X) // names are assigned from left to right
 		return &notation.Binary{Op: e.Op, X: x, Y: n.expr(e.Y)}
+	case *notation.Call:
+		c := &notation.Call{Func: e.Func}
+		for _, x := range e.Args {
+			c.Args = append(c.Args, n.expr(x))
+		}
+		return c
 	case *notation.Sum:
 		vars := n.list(e.Vars)
 		return &notation.Sum{Vars: vars, VarAt: make([]notation.Span, len(vars)), X: n.expr(e.X)}

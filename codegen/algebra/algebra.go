@@ -1,0 +1,134 @@
+// Package algebra has the functions of numbers that expressions may call. Each function is a row of
+// one table. The row has the function's value, its text in C and CUDA, and the properties that the
+// compiler asks for.
+package algebra
+
+import (
+	"math"
+	"slices"
+)
+
+// Function is a function of one or two real numbers. Its values are NumPy's.
+type Function struct {
+	Name string
+	// Args is the number of arguments. A call of a function with Folds set may have more: f(a, b, c)
+	// is f(f(a, b), c).
+	Args  int
+	Folds bool
+	// KeepsZero is true if the value at zeros is 0. A call is then absent wherever all its arguments
+	// are absent. Any other call has a value at every coordinate.
+	KeepsZero bool
+	// Value returns the value at numbers of type float64. y is 0 if the function has one argument.
+	Value func(x, y float64) float64
+	// Int returns the value at integers, which is then an integer. If Int is nil, integers are
+	// converted to float64.
+	Int func(x, y int64) int64
+	// Exact is true if Value rounds nothing. Other functions differ between libraries in their last
+	// bits.
+	Exact bool
+	// C is an expression of x and y in C and CUDA. $b is the prefix of functions of the C library,
+	// and $f is their suffix for the type.
+	C string
+	// Work is the time of a call as a number of multiplications. It is a rough estimate.
+	Work float64
+}
+
+// Find returns the function with a name, or nil.
+func Find(name string) *Function {
+	k := slices.IndexFunc(Functions, func(f *Function) bool { return f.Name == name })
+	if k < 0 {
+		return nil
+	}
+	return Functions[k]
+}
+
+// Names lists the names of all functions.
+func Names() (list []string) {
+	for _, f := range Functions {
+		list = append(list, f.Name)
+	}
+	return list
+}
+
+// Functions lists all functions.
+var Functions = []*Function{
+	{Name: "abs", Args: 1, KeepsZero: true, Exact: true, Work: 1, C: "$bfabs$f(x)",
+		Value: one(math.Abs), Int: func(x, _ int64) int64 { return max(x, -x) }},
+	{Name: "sign", Args: 1, KeepsZero: true, Exact: true, Work: 1,
+		C:     "x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x",
+		Value: one(sign), Int: func(x, _ int64) int64 { return min(max(x, -1), 1) }},
+	{Name: "min", Args: 2, Folds: true, KeepsZero: true, Exact: true, Work: 1,
+		C: "x <= y || x != x ? x : y", Value: least,
+		Int: func(x, y int64) int64 { return min(x, y) }},
+	{Name: "max", Args: 2, Folds: true, KeepsZero: true, Exact: true, Work: 1,
+		C: "x >= y || x != x ? x : y", Value: greatest,
+		Int: func(x, y int64) int64 { return max(x, y) }},
+	{Name: "floor", Args: 1, KeepsZero: true, Exact: true, Work: 1, C: "$bfloor$f(x)",
+		Value: one(math.Floor), Int: same},
+	{Name: "ceil", Args: 1, KeepsZero: true, Exact: true, Work: 1, C: "$bceil$f(x)",
+		Value: one(math.Ceil), Int: same},
+	{Name: "trunc", Args: 1, KeepsZero: true, Exact: true, Work: 1, C: "$btrunc$f(x)",
+		Value: one(math.Trunc), Int: same},
+	// Halves are rounded to even numbers.
+	{Name: "round", Args: 1, KeepsZero: true, Exact: true, Work: 1, C: "$brint$f(x)",
+		Value: one(math.RoundToEven), Int: same},
+	{Name: "sqrt", Args: 1, KeepsZero: true, Work: 5, C: "$bsqrt$f(x)", Value: one(math.Sqrt)},
+	library("cbrt", true, math.Cbrt),
+	library("exp", false, math.Exp),
+	library("expm1", true, math.Expm1),
+	library("log", false, math.Log),
+	library("log1p", true, math.Log1p),
+	library("log2", false, math.Log2),
+	library("log10", false, math.Log10),
+	library("sin", true, math.Sin),
+	library("cos", false, math.Cos),
+	library("tan", true, math.Tan),
+	library("asin", true, math.Asin),
+	library("acos", false, math.Acos),
+	library("atan", true, math.Atan),
+	library("sinh", true, math.Sinh),
+	library("cosh", false, math.Cosh),
+	library("tanh", true, math.Tanh),
+	{Name: "atan2", Args: 2, KeepsZero: true, Work: 40, C: "$batan2$f(x, y)", Value: math.Atan2},
+	{Name: "pow", Args: 2, Work: 40, C: "$bpow$f(x, y)", Value: math.Pow},
+}
+
+// library returns a function of one argument that the C library has under the same name.
+func library(name string, keepsZero bool, value func(float64) float64) *Function {
+	return &Function{Name: name, Args: 1, KeepsZero: keepsZero, Work: 20,
+		C: "$b" + name + "$f(x)", Value: one(value)}
+}
+
+func one(f func(float64) float64) func(x, y float64) float64 {
+	return func(x, _ float64) float64 { return f(x) }
+}
+
+func same(x, _ int64) int64 { return x }
+
+func sign(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	case x == 0:
+		return 0
+	}
+	return x
+}
+
+// least returns the smaller number, x if both are equal, and NaN if one is NaN.
+func least(x, y float64) float64 {
+	if x <= y || x != x {
+		return x
+	}
+	return y
+}
+
+// greatest returns the larger number, x if both are equal, and NaN if one is NaN.
+func greatest(x, y float64) float64 {
+	if x >= y || x != x {
+		return x
+	}
+	return y
+}

@@ -1,0 +1,49 @@
+package scope
+
+import (
+	"distaff/codegen/algebra"
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// call lowers a call of a function. An absent argument counts as 0. If the function is 0 at zeros,
+// the call is present where one of its arguments is. Otherwise it is present everywhere. If under
+// is false at run time, no division of integers fails.
+func (e *Env) call(x *cin.Call, under ir.Expr) Value {
+	l := e.Leaf
+	pres := ir.Expr(ir.Truth(!x.Func.KeepsZero))
+	var args []ir.Expr
+	for _, y := range x.Args {
+		v := e.Expr(y, under)
+		if x.Func.KeepsZero {
+			pres = ir.Either(pres, v.Pres)
+		}
+		args = append(args, l.Masked(v))
+	}
+	if ir.IsFalse(pres) {
+		return absentValue
+	}
+	return Value{pres, l.apply(x.Func, args), true}
+}
+
+// apply returns the value of f. The values of args have the type of the computation.
+func (l *Leaf) apply(f *algebra.Function, args []ir.Expr) ir.Expr {
+	t := l.Spec.Compute
+	if !t.IsInt() {
+		return &ir.Apply{Func: f, Args: args}
+	}
+	zero, one := ir.Zero(t), ir.One(t)
+	switch x := args[0]; f.Name {
+	case "abs":
+		x = l.B.Named("x", x)
+		return ir.Choose(ir.Less(x, zero), ir.Negated(x), x)
+	case "sign":
+		x = l.B.Named("x", x)
+		return ir.Choose(ir.Less(x, zero), ir.Negated(one), ir.Choose(ir.Less(zero, x), one, zero))
+	case "min":
+		return ir.Bin(ir.Min, x, args[1])
+	case "max":
+		return ir.Bin(ir.Max, x, args[1])
+	}
+	return args[0] // floor and the like
+}
