@@ -26,9 +26,9 @@ type Function struct {
 	// Exact is true if Value rounds nothing. Other functions differ between libraries in their last
 	// bits.
 	Exact bool
-	// C is an expression of x and y in C and CUDA. $b is the prefix of functions of the C library,
-	// and $f is their suffix for the type.
-	C string
+	// Library is the name of the function in the C library and in CUDA. If it is "", C is an
+	// expression of x and y in both languages.
+	Library, C string
 	// Work is the time of a call as a number of multiplications. It is a rough estimate.
 	Work float64
 }
@@ -52,7 +52,7 @@ func Names() (list []string) {
 
 // Functions lists all functions.
 var Functions = []*Function{
-	{Name: "abs", Args: 1, KeepsZero: true, Exact: true, Work: 1, C: "$bfabs$f(x)",
+	{Name: "abs", Args: 1, KeepsZero: true, Exact: true, Work: 1, Library: "fabs",
 		Value: one(math.Abs), Int: func(x, _ int64) int64 { return max(x, -x) }},
 	{Name: "sign", Args: 1, KeepsZero: true, Exact: true, Work: 1,
 		C:     "x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x",
@@ -63,16 +63,16 @@ var Functions = []*Function{
 	{Name: "max", Args: 2, Folds: true, KeepsZero: true, Exact: true, Work: 1,
 		C: "x >= y || x != x ? x : y", Value: greatest,
 		Int: func(x, y int64) int64 { return max(x, y) }},
-	{Name: "floor", Args: 1, KeepsZero: true, Exact: true, Work: 1, C: "$bfloor$f(x)",
+	{Name: "floor", Args: 1, KeepsZero: true, Exact: true, Work: 1, Library: "floor",
 		Value: one(math.Floor), Int: same},
-	{Name: "ceil", Args: 1, KeepsZero: true, Exact: true, Work: 1, C: "$bceil$f(x)",
+	{Name: "ceil", Args: 1, KeepsZero: true, Exact: true, Work: 1, Library: "ceil",
 		Value: one(math.Ceil), Int: same},
-	{Name: "trunc", Args: 1, KeepsZero: true, Exact: true, Work: 1, C: "$btrunc$f(x)",
+	{Name: "trunc", Args: 1, KeepsZero: true, Exact: true, Work: 1, Library: "trunc",
 		Value: one(math.Trunc), Int: same},
 	// Halves are rounded to even numbers.
-	{Name: "round", Args: 1, KeepsZero: true, Exact: true, Work: 1, C: "$brint$f(x)",
+	{Name: "round", Args: 1, KeepsZero: true, Exact: true, Work: 1, Library: "rint",
 		Value: one(math.RoundToEven), Int: same},
-	{Name: "sqrt", Args: 1, KeepsZero: true, Work: 5, C: "$bsqrt$f(x)", Value: one(math.Sqrt)},
+	{Name: "sqrt", Args: 1, KeepsZero: true, Work: 5, Library: "sqrt", Value: one(math.Sqrt)},
 	library("cbrt", true, math.Cbrt),
 	library("exp", false, math.Exp),
 	library("expm1", true, math.Expm1),
@@ -89,14 +89,14 @@ var Functions = []*Function{
 	library("sinh", true, math.Sinh),
 	library("cosh", false, math.Cosh),
 	library("tanh", true, math.Tanh),
-	{Name: "atan2", Args: 2, KeepsZero: true, Work: 40, C: "$batan2$f(x, y)", Value: math.Atan2},
-	{Name: "pow", Args: 2, Work: 40, C: "$bpow$f(x, y)", Value: math.Pow},
+	{Name: "atan2", Args: 2, KeepsZero: true, Work: 40, Library: "atan2", Value: math.Atan2},
+	{Name: "pow", Args: 2, Work: 40, Library: "pow", Value: math.Pow},
 }
 
 // library returns a function of one argument that the C library has under the same name.
 func library(name string, keepsZero bool, value func(float64) float64) *Function {
 	return &Function{Name: name, Args: 1, KeepsZero: keepsZero, Work: 20,
-		C: "$b" + name + "$f(x)", Value: one(value)}
+		Library: name, Value: one(value)}
 }
 
 func one(f func(float64) float64) func(x, y float64) float64 {

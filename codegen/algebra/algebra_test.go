@@ -51,7 +51,7 @@ func TestRows(t *testing.T) {
 				}
 			}
 		}
-		if f.Folds && f.Args != 2 || f.C == "" || f.Work == 0 {
+		if f.Folds && f.Args != 2 || (f.C == "") == (f.Library == "") || f.Work == 0 {
 			t.Errorf("%s has an incomplete row", f.Name)
 		}
 	}

@@ -35,11 +35,11 @@ func (c *compiler) float(x ir.Expr) floatFn {
 	case *ir.Cast:
 		return narrow(x.Typ, c.castFloat(x))
 	case *ir.Apply:
-		f, y := c.float(x.Args[0]), func(*frame) float64 { return 0 }
-		if len(x.Args) > 1 {
-			y = c.float(x.Args[1])
+		a, b := c.float(x.X), func(*frame) float64 { return 0 }
+		if x.Y != nil {
+			b = c.float(x.Y)
 		}
-		return narrow(x.Type(), func(fr *frame) float64 { return x.Func.Value(f(fr), y(fr)) })
+		return narrow(x.Type(), func(fr *frame) float64 { return x.Func.Value(a(fr), b(fr)) })
 	case *ir.Select:
 		cond, a, b := c.int(x.Cond), c.float(x.X), c.float(x.Y)
 		return func(fr *frame) float64 {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"distaff/codegen/algebra"
 	"distaff/io/tensor"
 )
 
@@ -24,6 +25,7 @@ func exprSamples() (pairs [][2]Expr) {
 		{&Load{a, v("x"), false}, &Load{b, v("y"), true}},
 		{&Cast{tensor.Float64, v("x")}, &Cast{tensor.Int32, v("y")}},
 		{&Select{cond("c"), v("x"), v("y")}, &Select{cond("d"), v("z"), v("u")}},
+		{&Apply{algebra.Find("pow"), v("x"), v("y")}, &Apply{algebra.Find("atan2"), v("z"), v("u")}},
 		{&Search{a, v("lo"), v("hi"), v("x"), false}, &Search{b, v("from"), v("to"), v("y"), true}},
 	}
 	for op := Neg; int(op) < len(opNames); op++ {

@@ -3,7 +3,6 @@ package ir
 import (
 	"distaff/io/tensor"
 	"math"
-	"slices"
 )
 
 // Bin returns the node x op y, folded if the folded expression has the same value in every bit.
@@ -419,7 +418,7 @@ func Same(x, y Expr) bool {
 		return ok && Same(a.Cond, b.Cond) && Same(a.X, b.X) && Same(a.Y, b.Y)
 	case *Apply:
 		b, ok := y.(*Apply)
-		return ok && a.Func == b.Func && slices.EqualFunc(a.Args, b.Args, Same)
+		return ok && a.Func == b.Func && Same(a.X, b.X) && (a.Y == nil || Same(a.Y, b.Y))
 	case *Search:
 		b, ok := y.(*Search)
 		return ok && a.A == b.A && a.Upper == b.Upper && Same(a.Lo, b.Lo) && Same(a.Hi, b.Hi) &&

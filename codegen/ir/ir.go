@@ -122,10 +122,11 @@ type (
 	}
 	// Select is X if Cond holds, and otherwise Y. Only the chosen operand is evaluated.
 	Select struct{ Cond, X, Y Expr }
-	// Apply is Func(Args...). The arguments and the value have one type, Float32 or Float64.
+	// Apply is Func(X) or Func(X, Y). Y is nil if the function has one argument. The arguments and
+	// the value have one type, Float32 or Float64.
 	Apply struct {
 		Func *algebra.Function
-		Args []Expr
+		X, Y Expr
 	}
 	// Search is a binary search over A, which must ascend. Its value is the first p in [Lo, Hi)
 	// with A[p] >= Key (A[p] > Key if Upper), or Hi if there is none. Its type is Int64.

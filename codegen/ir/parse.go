@@ -438,7 +438,7 @@ func init() {
 		}
 	}
 	for _, w := range strings.Fields("func param bounds threads const else zero undefined step " +
-		"parallel dynamic static vector unrolled serial blocks warps lanes min max select search " +
+		"parallel dynamic static vector unrolled serial blocks warps lanes min max select apply search " +
 		"searchupper true false inf nan inff nanf _ bool int32 int64 float32 float64 complex64 " +
 		"complex128") {
 		words[w] = true

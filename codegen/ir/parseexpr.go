@@ -91,9 +91,11 @@ func (p *parser) primary() Expr {
 			return x
 		}
 		p.advance()
-		for range x.Func.Args {
+		p.expect(",")
+		x.X = p.expr()
+		if x.Func.Args == 2 {
 			p.expect(",")
-			x.Args = append(x.Args, p.expr())
+			x.Y = p.expr()
 		}
 		p.expect(")")
 		return x

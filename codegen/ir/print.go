@@ -266,9 +266,9 @@ func expr(x Expr, prec int) string {
 	case *Select:
 		return fmt.Sprintf("select(%s, %s, %s)", expr(x.Cond, 0), expr(x.X, 0), expr(x.Y, 0))
 	case *Apply:
-		text := "apply(" + x.Func.Name
-		for _, y := range x.Args {
-			text += ", " + expr(y, 0)
+		text := "apply(" + x.Func.Name + ", " + expr(x.X, 0)
+		if x.Y != nil {
+			text += ", " + expr(x.Y, 0)
 		}
 		return text + ")"
 	case *Search:

@@ -42,7 +42,7 @@ func TestVerifyCases(t *testing.T) {
 // TestWordsAsNames checks that variables may have the names of words of the text form.
 func TestWordsAsNames(t *testing.T) {
 	a := ir.NewArray("a", tensor.Float64)
-	for _, name := range []string{"mark", "collect", "union", "fill", "far", "warp", "reduce", "zero"} {
+	for _, name := range []string{"mark", "collect", "union", "fill", "far", "warp", "reduce", "zero", "apply"} {
 		v := ir.NewVar(name, tensor.Int64)
 		f := &ir.Func{Name: "f", Params: []ir.Param{{Slot: ir.Slot{Field: ir.Vals}, A: a}},
 			Body: ir.Seq(&ir.Declare{V: v, Init: ir.Int(0)}, &ir.Prefetch{A: a, Index: v},

@@ -108,6 +108,6 @@ func (x *Cast) Type() tensor.Type { return x.Typ }
 
 func (x *Select) Type() tensor.Type { return x.X.Type() }
 
-func (x *Apply) Type() tensor.Type { return x.Args[0].Type() }
+func (x *Apply) Type() tensor.Type { return x.X.Type() }
 
 func (x *Search) Type() tensor.Type { return tensor.Int64 }

@@ -43,11 +43,10 @@ func (v *verifier) expr(x Expr) error {
 		}
 		return want(x.X.Type(), x.Y, "value")
 	case *Apply:
-		if len(x.Args) != x.Func.Args || !x.Type().IsFloat() {
-			return fmt.Errorf("%s has %d arguments of type %s, want %d floats", x, len(x.Args), x.Type(),
-				x.Func.Args)
+		if !x.Type().IsFloat() {
+			return fmt.Errorf("%s has an argument of type %s, want a float", x, x.Type())
 		}
-		for _, y := range x.Args {
+		for _, y := range list[:n] {
 			if err := want(x.Type(), y, "argument"); err != nil {
 				return err
 			}

@@ -145,7 +145,7 @@ func operands(x Expr) (list [3]Expr, n int) {
 	case *Select:
 		return [3]Expr{x.Cond, x.X, x.Y}, 3
 	case *Apply:
-		return list, copy(list[:], x.Args)
+		return [3]Expr{x.X, x.Y}, x.Func.Args
 	case *Search:
 		return [3]Expr{x.Lo, x.Hi, x.Key}, 3
 	}
@@ -171,9 +171,9 @@ func Rebuild(x Expr, fn func(Expr) Expr) Expr {
 	case *Select:
 		return Choose(fn(x.Cond), fn(x.X), fn(x.Y))
 	case *Apply:
-		y := &Apply{Func: x.Func}
-		for _, z := range x.Args {
-			y.Args = append(y.Args, fn(z))
+		y := &Apply{Func: x.Func, X: fn(x.X)}
+		if x.Y != nil {
+			y.Y = fn(x.Y)
 		}
 		return y
 	case *Search:

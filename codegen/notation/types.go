@@ -57,11 +57,6 @@ func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (c
 	if fractional && compute.IsInt() || compute == tensor.None {
 		compute = tensor.Float64
 	}
-	if call != nil && compute.IsComplex() {
-		return 0, 0, diag.At(diag.LossyType, s.Src, call.At.Pos, call.At.End,
-			"got %s in a statement of type %s, want real numbers: functions have no complex values",
-			call.Func.Name, compute)
-	}
 	if result != tensor.None && !tensor.CanNarrow(compute, result) {
 		what := "non-integer"
 		if compute.IsComplex() {
@@ -74,6 +69,11 @@ func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (c
 	}
 	natural := compute
 	compute = tensor.Promote(compute, result)
+	if call != nil && compute.IsComplex() {
+		return 0, 0, diag.At(diag.LossyType, s.Src, call.At.Pos, call.At.End,
+			"got %s in a statement of type %s, want real numbers: functions have no complex values",
+			call.Func.Name, compute)
+	}
 	if res = result; res == tensor.None {
 		res = natural
 	}

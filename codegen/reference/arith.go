@@ -193,7 +193,7 @@ func applied(t tensor.Type, f *algebra.Function, x, y *num) num {
 	if x.flags&unsigned != 0 && x.v.C == 0 || y.flags&unsigned != 0 && y.v.C == 0 {
 		out.flags |= unsigned
 		if f.Args == 2 && !f.Folds { // atan2 and pow tell -0 from 0
-			out.flags |= loose
+			out.flags |= open
 		}
 	}
 	// The libraries of two processors differ by a few units of the last place.
@@ -205,9 +205,8 @@ func applied(t tensor.Type, f *algebra.Function, x, y *num) num {
 			if math.IsNaN(moved) != math.IsNaN(v) || math.IsInf(moved, 0) != math.IsInf(v, 0) {
 				out.flags |= open
 			}
-			if off := 4 * math.Abs(moved-v) / t.Epsilon(); off > out.mag {
-				out.mag = off
-			}
+			off := 2 * math.Abs(moved-v) / (callOps + 2) / t.Epsilon()
+			out.mag = max(out.mag, off) // NaN if off is
 		}
 	}
 	if math.IsNaN(out.mag) || math.IsInf(out.mag, 0) {

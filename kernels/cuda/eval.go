@@ -56,15 +56,15 @@ func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 		}
 		return literal(ir.Convert(x.Typ, l), x)
 	case *ir.Apply:
-		var args [2]float64
-		for k, y := range x.Args {
-			l, err := s.eval(y, mem)
-			if err != nil {
-				return nil, err
-			}
-			args[k] = real(l.C)
+		a, err := s.eval(x.X, mem)
+		b := ir.Zero(x.Type())
+		if err == nil && x.Y != nil {
+			b, err = s.eval(x.Y, mem)
 		}
-		return ir.Number(x.Type(), complex(x.Func.Value(args[0], args[1]), 0)), nil
+		if err != nil {
+			return nil, err
+		}
+		return ir.Number(x.Type(), complex(x.Func.Value(real(a.C), real(b.C)), 0)), nil
 	case *ir.Select:
 		cond, err := s.eval(x.Cond, mem)
 		if err != nil {

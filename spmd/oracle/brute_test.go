@@ -191,6 +191,18 @@ func (b *brute) eval(e notation.Expr, env map[string]int64) cell {
 			}
 		})
 		return total
+	case *notation.Call:
+		c := cell{ok: e.Func.Value(0, 0) != 0}
+		var args [2]float64
+		for k, x := range e.Args {
+			y := b.eval(x, env)
+			if y.ok {
+				c.ok, args[k] = true, y.v
+			}
+			c.err = c.err || y.ok && y.err
+		}
+		c.v = e.Func.Value(args[0], args[1])
+		return c
 	case *notation.Binary:
 		x, y := b.eval(e.X, env), b.eval(e.Y, env)
 		switch e.Op {

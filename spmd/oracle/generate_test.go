@@ -1,11 +1,13 @@
 package oracle
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 
+	"distaff/codegen/algebra"
 	"distaff/codegen/notation"
 	"distaff/io/tensor"
 )
@@ -122,7 +124,7 @@ func (g *generator) statement() *notation.Stmt {
 	all := []string{"i", "j", "k", "l", "m", "n"}
 	g.pool = all[:2+g.pick(15, 35, 30, 15, 5)]
 	operands := min(1+g.pick(15, 35, 27, 14, 9), g.o.MaxOperands)
-	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.expr(operands),
+	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.withCalls(g.expr(operands)),
 		Accumulate: g.chance(0.1)}
 	free := notation.FreeVars(s.RHS)
 	g.rand.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
@@ -169,6 +171,42 @@ func (g *generator) expr(n int) notation.Expr {
 		e = &notation.Sum{Vars: free[:1+g.rand.IntN(min(2, len(free)))], X: e}
 	}
 	return e
+}
+
+// withCalls returns e with calls of functions in some places, in one of four expressions. What it
+// draws depends on the text of e alone, so that all other draws are the same without it.
+func (g *generator) withCalls(e notation.Expr) notation.Expr {
+	h := fnv.New64()
+	h.Write([]byte(notation.ExprString(e)))
+	r := rand.New(rand.NewPCG(h.Sum64(), 1))
+	if r.IntN(4) > 0 {
+		return e
+	}
+	function := func(args int) *algebra.Function {
+		list := slices.DeleteFunc(slices.Clone(algebra.Functions), func(f *algebra.Function) bool {
+			return f.Args != args || g.o.Exact && f.Int == nil
+		})
+		return list[r.IntN(len(list))]
+	}
+	var with func(e notation.Expr) notation.Expr
+	with = func(e notation.Expr) notation.Expr {
+		switch x := e.(type) {
+		case *notation.Neg:
+			e = &notation.Neg{X: with(x.X)}
+		case *notation.Sum:
+			e = &notation.Sum{Vars: x.Vars, X: with(x.X)}
+		case *notation.Binary:
+			y := &notation.Binary{Op: x.Op, X: with(x.X), Y: with(x.Y)}
+			if e = y; r.IntN(6) == 0 {
+				e = &notation.Call{Func: function(2), Args: []notation.Expr{y.X, y.Y}}
+			}
+		}
+		if r.IntN(5) == 0 {
+			e = &notation.Call{Func: function(1), Args: []notation.Expr{e}}
+		}
+		return e
+	}
+	return with(e)
 }
 
 func (g *generator) leaf() notation.Expr {

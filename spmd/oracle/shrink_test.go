@@ -97,6 +97,15 @@ func simplerExprs(e notation.Expr) (out []notation.Expr) {
 		for _, x := range simplerExprs(e.X) {
 			out = append(out, &notation.Sum{Vars: e.Vars, X: x})
 		}
+	case *notation.Call:
+		out = append(out, e.Args...)
+		for k, x := range e.Args {
+			for _, y := range simplerExprs(x) {
+				c := &notation.Call{Func: e.Func, Args: slices.Clone(e.Args)}
+				c.Args[k] = y
+				out = append(out, c)
+			}
+		}
 	case *notation.Number:
 		if e.String() != "1" {
 			out = append(out, &notation.Number{Text: "1", IsInt: true, Int: 1, Float: 1})

@@ -35,6 +35,7 @@ func build(t testing.TB, sources map[string]string, flags ...string) string {
 			args = append(args, path)
 		}
 	}
+	args = append(args, "-lm")
 	if text, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc %s: %v\n%s", strings.Join(flags, " "), err, text)
 	}

@@ -84,7 +84,7 @@ func (f *file) prelude() string {
 		if t == tensor.None {
 			return snippet(name)
 		}
-		if text := clike.CallText(name, "static inline ", "__builtin_", t); text != "" {
+		if text := clike.CallText(name, "static inline ", true, t); text != "" {
 			return text
 		}
 		part := t // of a complex number

@@ -29,8 +29,9 @@ type Dialect interface {
 	Variable(v *ir.Var) string
 	Array(a *ir.Array) string
 	// Helper adds a function of the prelude, for operands of a type, to the file and returns its
-	// name. The possible names are fn_ and the name of a function of package algebra, min, max, make, mul and div for complex numbers, div and rem for
-	// integers, search and search_upper, and trunc, for which t is the integer's type.
+	// name. The possible names are fn_ and the name of a function of package algebra, min, max,
+	// make, mul and div for complex numbers, div and rem for integers, search and search_upper, and
+	// trunc, for which t is the integer's type.
 	Helper(name string, t tensor.Type) string
 	// Long returns the suffix of an Int64 literal that does not fit an int.
 	Long() string
@@ -119,11 +120,11 @@ func Expr(d Dialect, x ir.Expr, prec int) string {
 		s := Expr(d, x.Cond, PrecOr+1) + " ? " + Expr(d, x.X, PrecOr) + " : " + Expr(d, x.Y, PrecOr)
 		return Paren(s, 0, prec+1)
 	case *ir.Apply:
-		args := make([]string, len(x.Args))
-		for k, y := range x.Args {
-			args[k] = Expr(d, y, 0)
+		args := Expr(d, x.X, 0)
+		if x.Y != nil {
+			args += ", " + Expr(d, x.Y, 0)
 		}
-		return d.Helper("fn_"+x.Func.Name, x.Type()) + "(" + strings.Join(args, ", ") + ")"
+		return d.Helper("fn_"+x.Func.Name, x.Type()) + "(" + args + ")"
 	case *ir.Search:
 		name := "search"
 		if x.Upper {

@@ -29,9 +29,9 @@ func Calls() (list []Helper) {
 }
 
 // CallText returns the text of the helper of a function of package algebra. head stands before its
-// type, and library is the prefix of functions of the C library. It returns "" if the helper is not
-// one of Calls.
-func CallText(helper, head, library string, t tensor.Type) string {
+// type. If declare is true, the text also declares the function of the C library that it calls.
+// CallText returns "" if the helper is not one of Calls.
+func CallText(helper, head string, declare bool, t tensor.Type) string {
 	name, ok := strings.CutPrefix(helper, "fn_")
 	if !ok {
 		return ""
@@ -40,13 +40,19 @@ func CallText(helper, head, library string, t tensor.Type) string {
 	if t == tensor.Float32 {
 		typ, suffix = "float", "f"
 	}
-	params := typ + " x"
+	params, args := typ+" x", "x"
 	if f.Args == 2 {
-		params += ", " + typ + " y"
+		params, args = params+", "+typ+" y", "x, y"
 	}
-	value := strings.NewReplacer("$b", library, "$f", suffix).Replace(f.C)
-	return head + typ + " dst_" + helper + "_" + Suffix(t) + "(" + params + ") { return " + value +
-		"; }\n"
+	value, text := f.C, ""
+	if library := f.Library + suffix; f.Library != "" {
+		value = library + "(" + args + ")"
+		if declare {
+			text = typ + " " + library + "(" + params + ");\n"
+		}
+	}
+	return text + head + typ + " dst_" + helper + "_" + Suffix(t) + "(" + params + ") { return " +
+		value + "; }\n"
 }
 
 // Prelude returns the text of the helpers that a file needs, each after an empty line, in the order

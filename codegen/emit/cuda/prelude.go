@@ -64,7 +64,7 @@ func atomicType(t tensor.Type) string {
 
 // helperText returns the text of a helper for a type.
 func helperText(name string, t tensor.Type) string {
-	if text := clike.CallText(name, "__device__ __forceinline__ ", "", t); text != "" {
+	if text := clike.CallText(name, "__device__ __forceinline__ ", false, t); text != "" {
 		return text
 	}
 	text, err := preludeFiles.ReadFile("prelude/" + name + ".cuh")

@@ -59,6 +59,7 @@ var inputs = map[string]input{
 		}
 	}, bounds: [][2]int64{{0, 31}}},
 	"arith": {args: arithArgs},
+	"apply": {args: arithArgs},
 	"product": {args: func() []interp.Arg {
 		return []interp.Arg{
 			vals(integers[float64](50*40, 40)), vals(integers[float64](2+50*25, 41)),

@@ -89,7 +89,8 @@ func TestInputs(t *testing.T) {
 			continue
 		}
 		args := c.Args()
-		if !reflect.DeepEqual(args, c.Args()) && c.Name != "arith" { // which has NaN
+		if !reflect.DeepEqual(args, c.Args()) && c.Name != "arith" &&
+			c.Name != "apply" { // which have NaN
 			t.Errorf("%s: other inputs at another call", c.Name)
 		}
 		prog, err := interp.Compile(f)

@@ -30,7 +30,11 @@ func (e *Env) call(x *cin.Call, under ir.Expr) Value {
 func (l *Leaf) apply(f *algebra.Function, args []ir.Expr) ir.Expr {
 	t := l.Spec.Compute
 	if !t.IsInt() {
-		return &ir.Apply{Func: f, Args: args}
+		x := &ir.Apply{Func: f, X: args[0]}
+		if f.Args == 2 {
+			x.Y = args[1]
+		}
+		return x
 	}
 	zero, one := ir.Zero(t), ir.One(t)
 	switch x := args[0]; f.Name {
@@ -45,5 +49,5 @@ func (l *Leaf) apply(f *algebra.Function, args []ir.Expr) ir.Expr {
 	case "max":
 		return ir.Bin(ir.Max, x, args[1])
 	}
-	return args[0] // floor and the like
+	return args[0] // an integer is its own floor
 }

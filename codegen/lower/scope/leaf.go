@@ -6,6 +6,7 @@
 //	spec.go    what is lowered
 //	leaf.go    the leaf: its operands, its builder, the strategies of its loops
 //	env.go     the environment, in immutable lists (list.go)
+//	calls.go   calls of functions of numbers
 //	values.go  values of expressions, with the conditions under which they are present
 //	result.go  the result, and the result's cursor
 //	loops.go   what is open of the loops of a schedule
