@@ -17,6 +17,8 @@ func TestTextBothWays(t *testing.T) {
 		"a = -b * c",
 		"a = -(b * c)",
 		"a = 1e-3 + 2 - .5",
+		"a = -max(b(i) + 1, exp(c)) * 2",
+		"max = max(b, -pow(c, 2))", // a result with the name of a function
 		"forall(i, CPUThread, blocks, forall(j, y(i) += B(i,j)))",
 		"forall(i, CPUThread, ordered 0 4096, gallop, forall(j, A(i,j) = B(i,j) * C(i,j)))",
 		"seq(forall(i, CPUThread, reduction 64, a += b(i)), forall(i, CPUThread, partial 8, a += c(i)))",

@@ -241,6 +241,12 @@ func TestCondTypes(t *testing.T) {
 		"4 >= f*z":                              "job.dst:1:23: got the complex scalar z as an operand of >=, want real scalars: complex numbers have no order",
 		"m / (k - k) < 2":                       "job.dst:1:16: got an integer division by zero",
 		"k * k * k < 2":                         "job.dst:1:16: got an integer past 2^63",
+		"abs(m - 2147483648) == 1":              "true",
+		"max(k, m, 1) == k":                     "true",
+		"sqrt(m + 1) > 46340.95":                "true", // of an integer in float64
+		"f**2 + min(f, 0.25) == 0.5":            "true",
+		"log(-f) == log(-f)":                    "false",
+		"abs(z) == 5":                           "job.dst:1:20: got the complex scalar z in a condition with a function, want real scalars: functions have no complex values",
 		"other < 2":                             "no other",
 	} {
 		got, err := condition(t, text).Eval(func(n string) (tensor.Value, error) {

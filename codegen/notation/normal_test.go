@@ -43,6 +43,9 @@ func TestCheck(t *testing.T) {
 		{"a(i) = B(i,j) + B(i)", diag.OrderMismatch, 16},
 		{"a = B + B(i)", diag.OrderMismatch, 8},
 		{"a(i) = i * B(i)", diag.NameClash, 7},
+		{"a(i) = max(j, B(i,j))", diag.NameClash, 7},
+		{"a = " + strings.Repeat("abs(", 500) + "b" + strings.Repeat(")", 500), "", 0},
+		{"a = exp(sum(i, x(i)*" + strings.Repeat("(b+c)*", 500) + "b))", diag.TooLarge, 0},
 		{"a(B) = B(i)", diag.NameClash, 7},
 		{"a(i) = B(i,B)", diag.NameClash, 11},
 		{"a(a) = B(i)", diag.NameClash, 2},
@@ -103,6 +106,12 @@ func TestNormalize(t *testing.T) {
 		{"a(i) = (b(i)+c(i))*(d(i)/e(k))", "a(i) = sum(k, (b(i) + c(i))*(d(i)/e(k)))", "i k"},
 		{"a(i) = -b(i)/c(i)", "a(i) = -b(i)/c(i)", "i"},
 		{"a(i) = -(b(i)/c(i))", "a(i) = -b(i)/c(i)", "i"},
+		// A call is one term.
+		{"a(i) = exp(B(i,j) + c(j))", "a(i) = sum(j, exp(B(i,j) + c(j)))", "i j"},
+		{"a(i) = -2*max(B(i,j), 0)*d(i)", "a(i) = -sum(j, 2*max(B(i,j), 0)*d(i))", "i j"},
+		{"a = sqrt(sum(i, x(i)**2))/3", "a = sqrt(sum(i, pow(x(i), 2)))/3", "i"},
+		{"a(i) = -x(i)**-y(i)**2", "a(i) = -pow(x(i), -pow(y(i), 2))", "i"},
+		{"a(i) = min(b(i), c(i), 1)", "a(i) = min(min(b(i), c(i)), 1)", "i"},
 		// An explicit sum that is a whole term joins it.
 		{"a(i) = sum(j, B(i,j)*c(j))", "a(i) = sum(j, B(i,j)*c(j))", "i j"},
 		{"a(i) = -sum(j, B(i,j) - C(i,j,k))", "a(i) = -sum(j, B(i,j)) + sum(j,k, C(i,j,k))", "i j k"},

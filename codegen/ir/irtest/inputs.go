@@ -58,8 +58,8 @@ var inputs = map[string]input{
 			{Levels: []interp.Level{dense(50, 0), level(cpos, ccrd)}, Vals: data(c)},
 		}
 	}, bounds: [][2]int64{{0, 31}}},
-	"arith": {args: arithArgs},
-	"apply": {args: arithArgs},
+	"arith":   {args: arithArgs},
+	"applied": {args: arithArgs},
 	"product": {args: func() []interp.Arg {
 		return []interp.Arg{
 			vals(integers[float64](50*40, 40)), vals(integers[float64](2+50*25, 41)),
