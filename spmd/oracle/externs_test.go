@@ -286,7 +286,32 @@ func (b *loopNest) expr(x cin.Expr, have map[string]string) (has, value string) 
 		return "(" + h + " || " + k + ")",
 			fmt.Sprintf("((%s ? %s : 0) %c (%s ? %s : 0))", h, v, x.Op, k, w)
 	}
-	panic(fmt.Sprintf("no expression: %T", x))
+	call, ok := x.(*cin.Call)
+	if !ok {
+		panic(fmt.Sprintf("no expression: %T", x))
+	}
+	has, t := "0", ir.CType(b.compute)
+	vars := ""
+	for k, y := range call.Args {
+		h, v := b.expr(y, have)
+		has = "(" + has + " || " + h + ")"
+		vars += fmt.Sprintf("%s %c = %s ? %s : 0; ", t, 'x'+k, h, v)
+	}
+	if !call.Func.KeepsZero {
+		has = "1"
+	}
+	value = call.Func.C
+	switch {
+	case value == "" && b.compute.IsInt():
+		value = "x" // floor and the like
+		if call.Func.Name == "abs" {
+			value = "x < 0 ? -x : x"
+		}
+	case value == "":
+		value = "__builtin_" + call.Func.Library + map[bool]string{true: "f"}[b.compute == tensor.Float32] +
+			map[int]string{1: "(x)", 2: "(x, y)"}[call.Func.Args]
+	}
+	return has, "({ " + vars + value + "; })"
 }
 
 // externLines contains statements for which the compiler accepts most functions.

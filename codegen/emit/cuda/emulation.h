@@ -12,6 +12,7 @@
 
 #define DST_EMULATED 1
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
