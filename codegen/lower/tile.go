@@ -34,7 +34,7 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *scope.Env) (s cin.Stmt, width i
 	if f.Unit == cin.CPUThread || f.Unit.OnGPU() || f.Unroll != 0 || !l.leaf.Assigns(f) ||
 		e.Res.Tile != nil || e.Res.Base == nil ||
 		e.Atomic || e.Private != nil || k != l.leaf.Out.Op.Order()-1 || k <= l.leaf.Out.Deep ||
-		l.leaf.ResultVars[k] != f.Var || !l.lastOfAll(f, f.Var, e) {
+		l.leaf.ResultVars[k] != f.Var || !lastOfAll(f, f.Var, e) {
 		return nil, 0
 	}
 	var inner []*cin.Forall
@@ -67,7 +67,7 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *scope.Env) (s cin.Stmt, width i
 
 // lastOfAll reports whether, in each access of s that has the variable v, the level of v is dense
 // and is the operand's last level.
-func (l *lowerer) lastOfAll(s cin.Stmt, v string, e *scope.Env) bool {
+func lastOfAll(s cin.Stmt, v string, e *scope.Env) bool {
 	ok := true
 	cin.Accesses(s, func(a *cin.Access) {
 		c := e.Cur[a.Key()]

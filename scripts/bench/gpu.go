@@ -222,7 +222,7 @@ func (b *bench) gpuRow(r gpuRow) {
 			fail(fmt.Errorf("cuSPARSE's %s differs by %.1e", peer.algorithm, d))
 		}
 	}
-	bytes := b.traffic(A, dense, len(want))
+	bytes := b.gpu.traffic(A, dense, len(want))
 	for _, l := range r.lines {
 		ours, off, err := b.measure(r.kernel, l.schedule, operands, want)
 		if err != nil { // other schedules may work
@@ -258,10 +258,10 @@ func (b *bench) gpuRow(r gpuRow) {
 // result's values, and the rows of the dense operands. If all rows fit in twice the size of the
 // card's cache, each row that is used is moved once. Otherwise a row is moved once for each use.
 // The vector of SpMV is moved once.
-func (b *bench) traffic(A *tcs.Tensor, dense []*tcs.Tensor, values int) float64 {
+func (d *device) traffic(A *tcs.Tensor, dense []*tcs.Tensor, values int) float64 {
 	cache := int64(50 << 20)
-	if b.gpu.card != nil {
-		cache = b.gpu.card.cache
+	if d.card != nil {
+		cache = d.card.cache
 	}
 	sum, uses := A.Bytes()+8*int64(values), A.Vals.Len
 	for n := len(dense) - 1; n >= 0; n-- { // the last has a row for each coordinate of the last level
