@@ -102,8 +102,8 @@ func loopLattice(f *analysis.Facts, v string, body cin.Stmt, in scope) *lattice.
 }
 
 // eachMerge calls fn for each loop in s that merges several operands. v is the loop's variable.
-// bodies is the number of innermost bodies that the loop has if each case has its own body. The
-// count stops at maxBodies+1.
+// bodies is the number of innermost bodies that the loop has if each case has its own body. If
+// there are more than maxBodies, bodies may be any larger number than maxBodies.
 func eachMerge(f *analysis.Facts, s cin.Stmt, in scope, fn func(v string, bodies int)) {
 	switch s := s.(type) {
 	case *cin.Where:
@@ -128,7 +128,8 @@ func eachMerge(f *analysis.Facts, s cin.Stmt, in scope, fn func(v string, bodies
 	}
 }
 
-// bodiesOf returns the number of innermost bodies of s. It stops counting at limit.
+// bodiesOf returns the number of innermost bodies of s. If there are limit or more, the result may
+// be any number from limit on.
 func bodiesOf(f *analysis.Facts, s cin.Stmt, in scope, limit int) int {
 	switch s := s.(type) {
 	case *cin.Where:
@@ -151,8 +152,8 @@ func bodiesOf(f *analysis.Facts, s cin.Stmt, in scope, limit int) int {
 	return 1
 }
 
-// bodiesAlong returns the number of innermost bodies of nested loops over vars around s. It stops
-// counting at limit.
+// bodiesAlong returns the number of innermost bodies of nested loops over vars around s. If there
+// are limit or more, the result may be any number from limit on.
 func bodiesAlong(f *analysis.Facts, vars []string, s cin.Stmt, in scope, limit int) int {
 	if len(vars) == 0 {
 		return bodiesOf(f, s, in, limit)

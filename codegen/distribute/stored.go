@@ -149,9 +149,10 @@ func (a *Access) levelVars() []string {
 // levelOf returns the level of a variable, or -1.
 func (a *Access) levelOf(v string) int { return slices.Index(a.levelVars(), v) }
 
-// levels determines which levels of the tensor have their positions distributed. They must be the
-// tensor's outermost levels. Loops outside may already divide the coordinates of the outermost
-// level into chunks. If the positions cannot be distributed, levels returns an error.
+// levels sets s.level, the level whose positions are distributed, and s.vars, the variables of the
+// levels down to it. The variables that the pos command combines must be the variables of
+// consecutive levels that end at this level. Loops outside may already divide the coordinates of
+// the outermost level into chunks. If the positions cannot be distributed, levels returns an error.
 func (p *peeling) levels(s *stored) error {
 	c, a := s.at.made, s.access
 	if a.Beside != "" {

@@ -33,7 +33,8 @@ func (l *lowerer) boundsLoop(f *cin.Forall, e *scope.Env, c *scope.Component, wa
 }
 
 // tiles lowers a loop over tile numbers. If the loop assigns to the result, the result is set to 0
-// before the loop (merge.Zero), unless each tile of the result is set to 0 inside.
+// before the loop (merge.Zero), unless each tile of the result is set to 0 inside the loop, or the
+// blocks of the loop store every value of the result.
 func (l *lowerer) tiles(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
 	c := o.Of
 	// If nothing else is between this loop and the loop that determines the result's next variable,

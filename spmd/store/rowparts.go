@@ -9,7 +9,7 @@ import (
 // bundle is a rank's part of a window. In memory, it has these parts, in this order: the number of
 // rows of each of the rank's blocks, the keys of the rows (if rows are listed), the ends of the
 // rows, the coordinates, and the values. Each part lists the blocks in the order of their boxes in
-// the last mode. The ends count from the block's first entry in the bundle.
+// the mode of the last level. The ends count from the block's first entry in the bundle.
 type bundle struct {
 	rows []int64 // by block of the rank
 	list rowList
@@ -154,8 +154,8 @@ type part struct {
 	list  rowList
 }
 
-// parts returns the rows of each block in window w, in the order of the blocks' boxes in the last
-// mode. It leaves out blocks without rows in w.
+// parts returns the rows of each block in window w, in the order of the blocks' boxes in the mode
+// of the last level. It leaves out blocks without rows in w.
 func (x *rows) parts(w int, bundles []bundle) []part {
 	var list []part
 	me, size, width := x.c.Rank(), int64(x.t.Layout.Type.Size()), x.crdWidth()

@@ -13,9 +13,9 @@ import (
 
 // rows writes a .tcs file whose last level is compressed. A row is the entries of the last level
 // that have the same coordinates in all levels above. A block may hold only some entries of a row.
-// The file has the entries of a row block by block, in the order of the blocks' boxes in the last
-// mode. The key of a row is the position of its coordinates in the row-major order of the levels
-// above the last. Rows are therefore stored in the order of their keys.
+// The file has the entries of a row block by block, in the order of the blocks' boxes in the mode
+// of the last level. The key of a row is the position of its coordinates in the row-major order of
+// the levels above the last. Rows are therefore stored in the order of their keys.
 //
 // If all levels above the last are dense, every key has a row, which may be empty. Otherwise the
 // rows are listed: only keys with entries are stored, and messages with entries contain the keys of
@@ -29,7 +29,7 @@ type rows struct {
 	f     *frame // linear order of the levels above the last
 	dense int    // number of leading dense levels
 	row   int    // the level of rows, the last but one
-	order []int  // all blocks, in the order of their boxes in the last mode
+	order []int  // all blocks, in the order of their boxes in the mode of the last level
 	limit *tcs.Limit
 	bytes int64 // of all buffers of a rank
 	near  bool  // all blocks count as this rank's, in the memory of their owners
