@@ -47,9 +47,8 @@ func newCompilation(r Request) *compilation {
 	return &compilation{request: r, unit: &Unit{Request: r}}
 }
 
-// restart is an error that makes Compile go back to the earlier pass called from. All passes from
-// there on run again. The earlier pass then decides differently, because of what a later pass has
-// found out.
+// A restart error makes Compile go back to an earlier pass, because a later pass found out that the
+// earlier one must decide differently. The field from is the name of the earlier pass.
 type restart struct{ from string }
 
 func (e *restart) Error() string { return "restart from pass " + e.from }

@@ -39,9 +39,9 @@ type Portable interface {
 	Backend
 	// Kind returns a name that is equal on machines that can load each other's objects.
 	Kind() string
-	// Object returns the object of u's leaf. Its errors are the errors of Build.
+	// Object returns the leaf of u as an object for Load. It returns the same errors as Build.
 	Object(ctx context.Context, u *codegen.Unit) ([]byte, error)
-	// Load makes the leaf of u from an object that Object made. It checks and copies the object.
+	// Load makes the leaf of u from an object that Object made. Load checks and copies the object.
 	Load(object []byte, u *codegen.Unit) (Leaf, error)
 	// Keeps reports whether the backend stores objects. If it does, a later or concurrent call of
 	// Object for the same unit does not compile it again.
@@ -61,8 +61,8 @@ type Keeper interface {
 	// Pin protects the resident arrays of t from eviction when device memory is short, until
 	// Forget(t).
 	Pin(t *tcs.Tensor)
-	// Leave stops the copying of t's values to the host: after it, values that a leaf stores to the
-	// resident tensor t stay on the device only, until Fetch, Forget or Drop.
+	// Leave lets the values that a leaf stores to the resident tensor t stay on the device, without
+	// a copy to the host, until Fetch, Forget or Drop.
 	Leave(t *tcs.Tensor)
 	// Fetch copies all values that leaves of this backend stored to t's memory from the device to
 	// the host. It must be called before the host reads the values of a tensor that was given to

@@ -42,8 +42,8 @@ func New(name string, c *bins.Counted) *Picture {
 		Grids: c.Grids}
 }
 
-// Modes returns the views of a tensor of the given order, as pairs: the mode that goes down and the
-// mode that goes across. A vector has one view, a strip, whose mode down is -1.
+// Modes returns the axes of each view of a tensor of the given order: the mode on the vertical axis
+// and the mode on the horizontal axis. A vector has one view, without a vertical axis: {-1, 0}.
 func Modes(order int) [][2]int {
 	if order == 1 {
 		return [][2]int{{-1, 0}}

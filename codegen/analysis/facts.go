@@ -156,8 +156,8 @@ func Outermost(s cin.Stmt) (out []*cin.Forall) {
 	return out
 }
 
-// Operand is the access of a statement that reads a tensor, together with the tensor. Vars has the
-// variables of the tensor's storage levels.
+// Operand is one access to a tensor that a statement reads, and this tensor. Vars has the variables
+// of the access in the order of the storage levels.
 type Operand struct {
 	Key    string
 	Access *cin.Access

@@ -9,11 +9,10 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// A loop that sums into a dense result can be divided by the range of one variable of the result.
-// Each thread then computes one part of this range, and it has its own part of each intermediate
-// that has this variable. Every thread repeats all work that does not depend on the variable.
-// ownRepeated is the largest accepted share of multiply-adds that are repeated in this way. MinOwn
-// is the smallest accepted size of the variable.
+// The threads can divide the range of one variable of a dense result. Each thread then computes its
+// own part of the result and of the intermediates that have this variable, and repeats all other
+// work. ownRepeated is the largest accepted share of repeated work. MinOwn is the smallest accepted
+// size of the variable.
 const (
 	ownRepeated = 0.25
 	MinOwn      = 4

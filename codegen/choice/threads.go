@@ -95,7 +95,8 @@ func markChunks(f *analysis.Facts, o Order) (cin.Stmt, error) {
 	}), nil
 }
 
-// cutByWords returns the way of cutting that the words of an instruction name.
+// cutByWords returns the way of dividing a loop that has the given words in cutWords. A prefix
+// "CPUThread," of the words is ignored.
 func cutByWords(words string) cin.CutKind {
 	return cin.CutKind(slices.Index(cutWords[:], strings.TrimPrefix(words, "CPUThread,")))
 }
@@ -447,10 +448,10 @@ func longSegments(f *analysis.Facts, l *cin.Forall) bool {
 // the caches.
 const cachedChunks = 512
 
-// orderedCut returns how loop l, which appends to the result, is cut into ordered chunks. If
-// starting a chunk is cheap, the chunks are small, so that their entries are still in a cache when
-// they are appended. To start a chunk, its workspaces must be cleared. This is cheap if all
-// workspaces have the kind Bitmap, because many values are then added to each of their places.
+// orderedCut returns how loop l, which appends to the result, is cut into ordered chunks. If a
+// chunk is cheap to start, the chunks are small, so that their entries are still in a cache when
+// they are appended. A chunk is cheap to start if all workspaces that it clears have the kind
+// Bitmap.
 func orderedCut(f *analysis.Facts, l *cin.Forall) cin.Cut {
 	c := cin.Cut{How: cin.Ordered, Streamed: cachedChunks * f.Problem.Target.ChunkWork}
 	d, others := drivers(f, l)

@@ -150,9 +150,7 @@ func (a *Access) levelVars() []string {
 func (a *Access) levelOf(v string) int { return slices.Index(a.levelVars(), v) }
 
 // levels sets s.level, the level whose positions are distributed, and s.vars, the variables of the
-// levels down to it. The variables that the pos command combines must be the variables of
-// consecutive levels that end at this level. Loops outside may already divide the coordinates of
-// the outermost level into chunks. If the positions cannot be distributed, levels returns an error.
+// levels down to this level. If the positions cannot be distributed, levels returns an error.
 func (p *peeling) levels(s *stored) error {
 	c, a := s.at.made, s.access
 	if a.Beside != "" {

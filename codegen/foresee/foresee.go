@@ -84,9 +84,9 @@ func truth(b, sure bool) number {
 	return number{0, sure}
 }
 
-// cost has two estimates of the steps of a statement. sure counts the steps that run in any case.
-// once also counts uncertain steps: the longer side of an uncertain branch, and one iteration of an
-// uncertain loop. For a loop that contains uncertain steps, once may count only one iteration.
+// cost has two estimates of the steps of a statement. The field sure counts the steps that run in
+// any case. The field once also counts the longer side of an uncertain branch and one iteration of
+// an uncertain loop. If a loop contains uncertain steps, the field may count only one iteration.
 type cost struct{ sure, once float64 }
 
 // foreseer holds the state of a call of Call.

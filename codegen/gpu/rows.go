@@ -231,10 +231,9 @@ func (s *Shape) rowsOf(j *cin.Forall, i string) *cin.Access {
 	return found
 }
 
-// tableRows returns the form that gives each row of a sparse result to a warp, if the rows are
-// summed in a workspace, which is a hash table. If lanes is true, the threads of the warp share the
-// loops over the last variable of the result. Otherwise only one of them adds to the table at a
-// time. perWarp is the number of neighbouring rows of a warp.
+// tableRows returns the form that gives perWarp neighbouring rows of a sparse result to each warp.
+// The rows are summed in a hash table. If lanes is true, the threads of a warp share the loops over
+// the last variable of the result. Otherwise only one thread adds to the table at a time.
 func (s *Shape) tableRows(lanes bool, perWarp int) func() Form {
 	return func() Form {
 		outer, ok := s.Body.(*cin.Forall)

@@ -147,8 +147,8 @@ func (g *grid) enter(b int32) {
 }
 
 // run runs the threads of a block to their end. In each step it advances a random warp to the next
-// meeting of the warp's threads. If this is a meeting of the whole block, the warp waits there for
-// the other warps.
+// meeting, a point where threads wait for each other. If the threads of the whole block must meet
+// there, the warp waits for the other warps.
 func (g *grid) run() {
 	going := make([]*warp, 0, len(g.warps))
 	for i := range g.warps {

@@ -140,9 +140,8 @@ func word(b *bool, text string) Operand { return Operand{at: b, text: text} }
 // generated; it is not an expression of the code.
 func constant(n *int64) Operand { return Operand{at: n} }
 
-// above returns the operand for the integer *n, which is not an expression. If *n is more than
-// least, the text form of the statement has text followed by the integer. Otherwise the text form
-// has neither text nor the integer.
+// above returns the operand for the integer *n of a statement. If *n is more than least, the
+// statement is written with a prefix (text) and the integer. Otherwise both are left out.
 func above(n *int64, least uint8, text string) Operand {
 	return Operand{at: n, text: text, least: least}
 }

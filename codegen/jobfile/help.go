@@ -1,10 +1,10 @@
 package jobfile
 
-// Help is a part of the help about job files: forms, and what each form means. Each form begins
-// with a keyword, except the form of a statement.
+// Help is a part of the help about job files: pairs of a form and what the form means. Each form
+// begins with a keyword, except the form of a statement.
 type Help [][2]string
 
-// Lines lists the lines of a job file.
+// Lines is the help about the lines of a job file.
 var Lines = Help{
 	{"tensor NAME(SIZE, ...): LEVELS", "declares a tensor, its sizes and format"},
 	{"param NAME = NUMBER", "names a number; -D NAME=NUMBER replaces it"},
@@ -15,7 +15,7 @@ var Lines = Help{
 	{"place NAME (x,y) -> M(x)", "moves a tensor to other ranks"},
 }
 
-// Clauses lists the clauses at the end of a tensor's line.
+// Clauses is the help about the clauses that can follow a tensor's declaration, on the same line.
 var Clauses = Help{
 	{"type TYPE", "the type of its values"},
 	{"from \"FILE\", from KIND, from 2.5", "is read, generated, or a scalar"},
@@ -23,7 +23,8 @@ var Clauses = Help{
 	{"place (x,y) -> M(x)", "where its pieces are"},
 }
 
-// Indented lists the lines that are indented under a statement, other than scheduling commands.
+// Indented is the help about the lines that are indented under a statement, other than scheduling
+// commands.
 var Indented = Help{
 	{"split i:4", "cuts the range of a variable into blocks"},
 	{"order j,i", "the order of the loops over blocks"},

@@ -94,11 +94,10 @@ func (s Size) accesses() []*notation.Access {
 // String returns s as in the file.
 func (s Size) String() string { return notation.ExprString(s.raw) }
 
-// Eval returns the value of s. lookup returns the value of a name in s. Eval returns an error with
-// a place in the file if lookup does not know a name, if a number is not an integer, or if a
-// divisor is zero. A value or an intermediate value that does not fit into an int64 is also an
-// error. A size must be between 0 and 2^61. An extent or a number of passes must be between 1 and
-// 2^61.
+// Eval returns the value of s. lookup returns the values of the names in s. An unknown name, a
+// number that is not an integer, a division by zero and an overflow of an int64 are errors, and so
+// is a value that is too small or more than 2^61. A size must be at least 0, and an extent or a
+// number of passes at least 1. Errors have a place in the file.
 func (s Size) Eval(lookup func(name string) (int64, bool)) (int64, error) {
 	e := &sizeEval{s.f, lookup, nil}
 	n := e.eval(s.expr)

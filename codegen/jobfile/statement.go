@@ -145,9 +145,9 @@ func withHint(err error) error {
 	return err
 }
 
-// atLine returns err, an error about the value in line b, with its place in the file. If the line
-// has the value exactly as err has it, without other spaces and without params, the place is the
-// part of the value that err is about. Otherwise the place is the whole value.
+// atLine adds the place in the file to err, an error about the value in line b. If err quotes the
+// value exactly as the line has it, the place is the part of the value that err is about. Otherwise
+// the place is the whole value.
 func (s *Statement) atLine(err error, b blockLine) error {
 	f := s.file
 	var d *diag.Error

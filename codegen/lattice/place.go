@@ -17,9 +17,9 @@ type Place struct {
 	Walked bool
 }
 
-// Below returns the level of access a that the loop nest reaches next. f is the format of the
-// tensor. bound(v) is true if a surrounding loop runs over v. Below assumes that a may have a value
-// here.
+// Below returns the storage level that the loop nest reaches next in access a: the first level
+// whose variable no surrounding loop binds. f is the format of the tensor. bound(v) reports whether
+// a surrounding loop runs over v. Below does not set Absent.
 func Below(a *cin.Access, f tensor.Format, bound func(v string) bool) Place {
 	for l, mode := range f.Order {
 		if v := a.Vars[mode]; !bound(v) {

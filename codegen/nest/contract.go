@@ -7,10 +7,10 @@ import (
 	"distaff/codegen/network"
 )
 
-// hoistedSum is a sum that is computed outside its term. The value of the sum is stored in the
-// temporary at, which replaces the sum as a factor of the term. body has the terms of the sum. The
-// field order lists all variables, and the sum's loops are nested in this order. These loops are
-// placed where the consumer's loop over order[k] would begin.
+// hoistedSum is a sum that is computed outside its term and stored in a temporary. The temporary
+// replaces the sum as a factor of the term; the field at is the access to the temporary. body has
+// the terms of the sum. The field order lists all variables, in the order of the sum's loops. The
+// sum's loops are placed where the consumer's loop over order[k] would begin.
 type hoistedSum struct {
 	k     int
 	order []string
@@ -51,7 +51,7 @@ func (m *contractor) root() *term {
 	return out
 }
 
-// product returns the term that a contraction computes. Its loops follow order.
+// product returns the term for contraction x. The term's loops are nested in the given order.
 func (m *contractor) product(x *network.Contraction, order []string) *term {
 	out := &term{gemm: x.Gemm}
 	k := 0 // the number of variables of order that are bound

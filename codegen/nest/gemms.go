@@ -60,8 +60,8 @@ func (n *Nest) gemmLoops(x *term, t target) cin.Stmt {
 		&cin.Assign{LHS: t.lhs, Accumulate: true, RHS: n.expression(x)})
 }
 
-// HasProducts reports whether the nest has products of matrices, and whether contractions end in
-// products of matrices.
+// HasProducts reports whether products of matrices replace loops of the nest (products), and
+// whether some of them compute parts of a contraction (contracted).
 func (n *Nest) HasProducts() (products, contracted bool) {
 	return len(n.products)+len(n.gemms) > 0, len(n.gemms) > 0
 }

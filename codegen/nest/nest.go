@@ -86,9 +86,9 @@ func New(in Problem) *Nest {
 	return n
 }
 
-// StorageOrder returns vars in storage order, as list. vars are the variables of an access to the
-// result, and f is the result's format. Entries are appended to the result along the first
-// variables of list. ordered is the number of these variables.
+// StorageOrder returns vars, the variables of an access to the result, in the storage order of
+// format f. The loops over the first `ordered` variables must be nested in this order, because they
+// append to the result.
 func StorageOrder(vars []string, f tensor.Format) (list []string, ordered int) {
 	for l, mode := range f.Order {
 		list = append(list, vars[mode])

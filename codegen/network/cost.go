@@ -99,8 +99,8 @@ func (a Access) Converting(sizes map[string]int64) float64 {
 }
 
 // missCost returns the extra cost of one access to a random address in an array of the given size
-// in bytes. The second cache of a core has about cacheBytes bytes, and the last cache has about
-// manyBytes bytes.
+// in bytes. The cost depends on the cache that the array fits into: the second cache of a core has
+// about cacheBytes bytes, and the last cache about manyBytes bytes.
 func missCost(bytes float64) float64 {
 	switch {
 	case bytes <= cacheBytes:

@@ -15,8 +15,8 @@ var caches = [...]struct{ bytes, cost float64 }{{nearBytes, 1. / 32}, {cacheByte
 // line.
 const lineBytes = 64
 
-// footprint returns the average size in bytes of the part of an item that loops over bound select.
-// listed reports whether the part has lists of coordinates.
+// footprint returns the average size in bytes of the part of an item with given coordinates along
+// the variables in bound. listed reports whether the part has lists of coordinates.
 func (m *model) footprint(it item, bound set) (bytes float64, listed bool) {
 	has := m.holds(it)
 	each := float64(valueBytes)

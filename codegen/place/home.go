@@ -123,9 +123,8 @@ func (m *Machine) gridNames(g Grid) []string {
 	return []string{g.Name}
 }
 
-// Cuts returns the cuts of each mode by coordinates: range k of a mode is [c[k], c[k+1]), which may
-// be empty. The cuts of a mode are nil if no dimension cuts it by coordinates, or if it is cut
-// along the storage order (see Ordered). If several dimensions cut a mode, their cuts are combined.
+// Cuts returns where each mode is cut by coordinates. If c is the result for a mode, range k of the
+// mode is [c[k], c[k+1]), which may be empty. c is nil if the mode is not cut by coordinates.
 func (h *Home) Cuts(sizes []int64) [][]int64 {
 	cuts := make([][]int64, len(sizes))
 	extents := h.Machine.Dims()

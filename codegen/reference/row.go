@@ -27,7 +27,7 @@ type row struct {
 	coord []int64
 }
 
-// denseRow is the largest number of coordinates of a row that uses the array dense.
+// denseRow is the largest number of coordinates in a row that is kept in the array row.dense.
 const denseRow = 1 << 22
 
 func newRow(e *Evaluator) *row {

@@ -180,7 +180,7 @@ type npz struct {
 	err   error
 }
 
-// member writes a member without compression. The member consists of the header and of what body
+// member writes a file of the archive without compression: first the header, and then what body
 // writes to out. body must stop at the first error of out and return it.
 func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) error) {
 	if z.err != nil {
@@ -199,7 +199,8 @@ func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) er
 	z.err = err
 }
 
-// integers writes a member of integers. body calls put with each integer.
+// integers writes an array of integers as a file of the archive. body must call put for each
+// integer.
 func (z *npz) integers(name string, dims []int64, body func(put func(int64) error) error) {
 	typ := tensor.Int64
 	if z.small {

@@ -168,16 +168,16 @@ func tempFile(target string) (f *os.File, name string, err error) {
 	return f, name, err
 }
 
-// Stop prevents all outputs from being named from now on, because the program is ending. Every
-// later Commit fails, except if the output has no name to get (see Streams).
+// Stop makes every later Commit fail, because the program is ending. Outputs that are written
+// directly to their destination (see Streams) can still be committed.
 func Stop() {
 	pending.Lock()
 	defer pending.Unlock()
 	pending.abandoned = true
 }
 
-// Cleanup removes the temporary names of all outputs that are not committed, and does what Stop
-// does. It is for a process that is ended by a signal.
+// Cleanup does what Stop does, and removes the temporary files of all outputs that are not
+// committed. It is for a process that is ended by a signal.
 func Cleanup() {
 	pending.Lock()
 	defer pending.Unlock()

@@ -2,11 +2,10 @@ package tcs
 
 import "distaff/io/tensor"
 
-// A partitioner has the functions that cut the levels of one Form into parts (SpDISTAL, table I).
-// The functions map parents, coordinates or positions to positions of the level, and positions back
-// to parents. All positions are numbers in the whole tensor, even in a view. If a level has arrays,
-// the results leave out positions that the arrays of a view do not have. For a file that was not
-// validated, the results can be wrong, but no function accesses memory outside of an array.
+// A partitioner cuts the levels of one Form into parts (SpDISTAL, table I). Positions are numbers
+// in the whole tensor, even in a view. The arrays of a view may lack some positions, and the
+// results then leave these positions out. For a file that was not validated, the results can be
+// wrong, but no function accesses memory outside of an array.
 type partitioner interface {
 	// fromParent cuts the arrays of level l to the positions whose parents are in [lo, hi) and
 	// whose coordinates can be in the box. It returns the interval of these positions.

@@ -13,10 +13,9 @@ import (
 // process must not block the others.
 var lockWait = 10 * time.Second
 
-// lock takes a lock that the processes of this user on this machine share. name is the lock's name.
-// unlock releases the lock. lock waits until ctx ends, but not longer than lockWait. If it does not
-// get the lock, it returns an unlock that does nothing. This is harmless, because the lock only
-// avoids that two processes do the same work.
+// lock takes the lock with the given name, which the processes of this user on this machine share.
+// lock waits until ctx ends, but not longer than lockWait. If lock fails, the returned unlock does
+// nothing. This is harmless, because the lock only keeps two processes from doing the same work.
 func lock(ctx context.Context, name string) (unlock func()) {
 	dir := lockDir()
 	if dir == "" {

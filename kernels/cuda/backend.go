@@ -129,12 +129,12 @@ func (b *Backend) Key(u *codegen.Unit) string { return b.compiler.key(b.source(u
 // it is the kind of the CPU.
 func (b *Backend) Kind() string { return b.compiler.kind() }
 
-// Object returns the object of u's leaf. Its errors are the errors of Build.
+// Object returns the leaf of u as an object for Load. It returns the same errors as Build.
 func (b *Backend) Object(ctx context.Context, u *codegen.Unit) ([]byte, error) {
 	return b.compiler.build(ctx, b.source(u))
 }
 
-// Load makes the leaf of u from an object that Object made. It checks and copies the object.
+// Load makes the leaf of u from an object that Object made. Load checks and copies the object.
 func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 	code, err := b.compiler.payload(object)
 	if err != nil {

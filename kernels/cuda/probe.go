@@ -7,8 +7,8 @@ import (
 	"distaff/kernels/cuda/nvrtc"
 )
 
-// Report lists what a machine has for leaves on a GPU, as `distaff doctor` prints it. If an Err is
-// set, its message says what is missing or does not work.
+// Report says which of the devices and libraries for GPU leaves this machine has, for `distaff
+// doctor`. An error in a Report says what is missing or does not work.
 type Report struct {
 	Driver        string // path of the driver's library
 	DriverVersion string // version of CUDA that the driver supports, for example "12.8"
@@ -57,8 +57,8 @@ func Ready() error {
 	return err
 }
 
-// Probe examines the machine. It makes no context, so it takes no GPU memory and does not wait for
-// a GPU.
+// Probe examines the machine. It creates no CUDA context, so it takes no GPU memory and does not
+// wait for a GPU.
 func Probe() Report {
 	var r Report
 	if c, err := nvrtc.Open(); err != nil {

@@ -76,9 +76,8 @@ func (s *store) pin(t *tcs.Tensor) {
 	}
 }
 
-// leave stops the copying of t's values to the host at the end of a call (Backend.Leave). Values
-// that a leaf stores to t then stay on the device. The store copies them to the host in fetch, or
-// when it drops the array. leave does nothing if t is not resident.
+// leave lets t's values stay on the device at the end of a call (Backend.Leave), until fetch copies
+// them to the host or the store drops their array. leave does nothing if t is not resident.
 func (s *store) leave(t *tcs.Tensor) {
 	if e := s.tensors[t]; e != nil && !e.left {
 		e.left = true

@@ -478,9 +478,9 @@ func a8(perWarp, warps, columns int) schedule {
 		"pos(f,fpos,B(i,k,l)), ", "j", perWarp, warps, columns)
 }
 
-// entriesOfWarps returns a schedule that gives perWarp entries to each warp. The commands in fuse
-// make the loop fpos over the entries. The schedule divides fpos among blocks and warps. It divides
-// the loop over the dense columns, which the parameter column names, among the threads of a warp.
+// entriesOfWarps returns a schedule that gives perWarp entries to each warp, and divides the dense
+// columns among the threads of the warp. The commands that make fpos, the variable over the
+// entries, are in the parameter fuse. The parameter column is the variable over the columns.
 func entriesOfWarps(name, fuse, column string, perWarp, warps, columns int) schedule {
 	return schedule{fmt.Sprintf("%s %d entries a warp", name, perWarp),
 		fuse + fmt.Sprintf("split(fpos,block,fpos1,%d), split(fpos1,warp,nnz,%d), "+

@@ -55,9 +55,9 @@ type against struct {
 	times   []times
 }
 
-// turnSeconds is about the smallest duration of a turn of timed runs. A fast leaf is run more often
-// in a turn, but at most mostRuns times. With only a few runs of a millisecond, even the best time
-// would be distorted by other load on the machine.
+// The sides of a comparison take turns. In each turn a fast leaf is repeated for about turnSeconds,
+// but at most mostRuns times. With only a few short runs, other load on the machine would distort
+// even the best time.
 const (
 	turnSeconds = 0.05
 	mostRuns    = 50
@@ -78,7 +78,7 @@ func leaves(b *bench) (rows []row) {
 	return append(rows, row{threads: once, line: func(int, []times) { b.meanOf(all); b.bests(all) }})
 }
 
-// inTurn times a kernel by Distaff, by the handwritten kernel and by each library alternately.
+// inTurn times Distaff's leaf for a kernel, the handwritten kernel and each library, in turns.
 func (b *bench) inTurn(k kernel, threads int) against {
 	o := b.timesOf(b.making(k), threads)()
 	defer func(repeat int) { b.repeat = repeat }(b.repeat)

@@ -33,8 +33,8 @@ type Sparse struct {
 	kept map[plan.Partial]*layout
 }
 
-// layout holds the pattern of one partial block. For each step it also holds a map from the
-// positions in the step's result to the positions in the partial block.
+// layout holds the pattern of one partial block. For each step, maps has a map from the positions
+// in the step's result to the positions in the partial block.
 type layout struct {
 	pattern *reduce.Pattern
 	maps    []*tcs.Tensor
@@ -63,8 +63,8 @@ type sums struct {
 	open   map[plan.Partial]*sum
 }
 
-// source identifies a block of an operand. The result of a step has the same level arrays as this
-// block. Sparse.Source chooses the operand. If Rank.Adds is not set, operand and block are 0.
+// source identifies the block of an operand that has the same level arrays as the result of a step.
+// If Rank.Adds is not set, source is the zero value.
 type source struct {
 	operand int
 	block   plan.Block

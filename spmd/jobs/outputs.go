@@ -24,10 +24,9 @@ func (r *execution) outputs() (list []output.Output) {
 	return list
 }
 
-// Files lists the files that a job file reads and writes, including the job file itself. It leaves
-// out the C files of its schedules. A number that is the input of a scalar is listed like the name
-// of a file. given maps tensors to the inputs that command-line flags name. outputs maps tensors to
-// the output files that command-line flags name. stats is the file for the statistics, or "".
+// Files lists the files that a job file reads and writes, including the job file itself, but
+// without the C files of its schedules. given and outputs have the inputs and the output files of
+// tensors that command-line flags name. stats is the file for the statistics, or "".
 func Files(f *jobfile.File, given map[string]input.Input, outputs map[string]string,
 	stats string) []outfile.Use {
 	r := newNames(f, given)

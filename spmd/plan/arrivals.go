@@ -254,7 +254,8 @@ func (t *Traffic) Needs(rank, operand int) iter.Seq2[int64, []flow.Need] {
 // list. The slice is reused for the next list.
 func (t *Traffic) Alike(operand int) iter.Seq[[]int] { return t.flows[operand].Alike() }
 
-// Lanes returns the lanes of an operand: one for its blocks, or one for each part of a block.
+// Lanes returns the lanes of an operand. If the operand is stored in parts, lane n moves part
+// number n of each block. Otherwise a single lane moves the blocks.
 func (t *Traffic) Lanes(operand int) []*Lane { return t.lanes[operand] }
 
 // Sent yields the multicasts of an operand. Each one is a block, or a part of a block, with two

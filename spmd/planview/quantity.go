@@ -20,7 +20,8 @@ type Quantity struct {
 	Bytes  bool
 }
 
-// Traffic returns the quantities of communication.
+// Traffic returns the bytes that each rank sends and receives, and the messages that each rank
+// sends.
 func Traffic(c stats.Comm) []Quantity {
 	return []Quantity{{"sent", c.BytesSent, true}, {"received", c.BytesReceived, true},
 		{"messages", c.MessagesSent, false}}

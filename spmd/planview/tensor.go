@@ -28,7 +28,8 @@ type blocks struct {
 	Panels             []panel
 }
 
-// panel shows blocks in a rectangle of two modes, or in a bar of one mode.
+// panel shows blocks of a tensor in a rectangle whose axes are two modes, or in a bar along one
+// mode.
 type panel struct {
 	Label         string // a text alternative
 	Slice         string // the ranges of split modes that the panel does not show

@@ -6,8 +6,7 @@ import (
 	"distaff/spmd/summary"
 )
 
-// Balance says how many entries a statement's largest operand has, and with how many of them this
-// rank computes.
+// Balance has the number of entries of a statement's largest operand, in total and for this rank.
 type Balance struct {
 	Entries int64 // number of stored entries over all ranks
 	Sparse  bool
@@ -17,9 +16,9 @@ type Balance struct {
 	Here int64
 }
 
-// LargerThan reports whether the largest operand of b's statement is larger than the largest
-// operand of o's statement, which is another statement. If the numbers of entries are equal, a
-// sparse operand is larger than a dense one.
+// LargerThan compares the largest operands of two statements, and reports whether the operand of b
+// is larger than the operand of o. If the numbers of entries are equal, a sparse operand is larger
+// than a dense one.
 func (b Balance) LargerThan(o Balance) bool {
 	return b.Entries > o.Entries || b.Entries == o.Entries && b.Sparse && !o.Sparse
 }

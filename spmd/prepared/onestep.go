@@ -148,10 +148,9 @@ func (n *OneStep) held(rank int, t *tcs.Tensor) *input.Held {
 	return h
 }
 
-// CanWriteOver reports whether Compute can write a new result into the memory of h. h is a former
-// result with the result's format, type and sizes, and the statement must not read it. Each rank
-// must have its part of h in memory of its own. On one rank that has everything, Compute may still
-// make a new result (see oneCall.destination). All ranks return the same.
+// CanWriteOver reports whether Compute can write a new result into the memory of h, a former result
+// with the same format, type and sizes. The statement must not read h. If one rank has everything,
+// Compute may still make a new result (see oneCall.destination). All ranks get the same answer.
 func (p *Planned) CanWriteOver(h *input.Held) bool {
 	n := p.OneStep
 	if n == nil || n.whole {

@@ -174,8 +174,8 @@ func (x *Operands) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 	return nil
 }
 
-// hasPlannedBlocks reports whether b, the blocks of a tensor, are cut and owned as the plan wants
-// it for an operand.
+// hasPlannedBlocks reports whether the blocks b of a tensor have the ranges and owners that the
+// plan has for an operand.
 func (x *Operands) hasPlannedBlocks(operand int, b *store.Blocks) bool {
 	if last := x.shown[operand]; last != nil && last.HasSameDistribution(b) {
 		return true

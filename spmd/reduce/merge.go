@@ -63,8 +63,8 @@ func (u *union) merge(l int, heads []head) {
 	}
 }
 
-// alone visits the coordinates of level l if only one source has coordinates below the heads that
-// merge was given. They need not be merged.
+// alone visits the coordinates of level l if a single source has any, so that nothing has to be
+// merged.
 func (u *union) alone(l int, s *scratch) {
 	x := &s.runs[0]
 	for more := true; more && u.err == nil; more = x.next() {
@@ -141,7 +141,7 @@ func (u *union) countingSort(l int, s *scratch, n int64) {
 }
 
 // heap merges the sources' segments of level l with a heap, and visits each distinct coordinate
-// once. merge calls heap for the cases that alone, sorted and countingSort do not cover.
+// once. It handles the cases for which merge has no faster method.
 func (u *union) heap(l int, s *scratch) {
 	h := s.runs
 	less := func(a, b *mergeSource) bool { return a.c < b.c || a.c == b.c && a.src < b.src }

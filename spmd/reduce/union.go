@@ -73,16 +73,16 @@ type scratch struct {
 	all   []head
 }
 
-// Union returns the union of the sources' patterns, and a map for each source. A map says where
-// each element of the source is in the union.
+// Union returns the union of the sources' patterns, and a map for each source. A map says where the
+// positions of the source are in the union.
 //
-// A map is a tensor with one compressed level. Its crd has one element for each position of the
-// source in the last compressed level of s. The element is the corresponding position q in the
-// union. If no earlier source has position q, the element is -1-q instead. The level's Size is the
-// number of the source's positions. crd has `extra` more elements at its end, which are 0.
+// A map is a tensor with one compressed level. For each position of the source in the last
+// compressed level of s, the array crd of the map has the position q in the union. If no earlier
+// source has an entry there, crd has -1-q instead. The Size of the map's level is the number of the
+// source's positions. crd ends with `extra` more elements, which are 0.
 //
-// Down to the last compressed level, a source must have the levels of s. Below, it may have other
-// levels. A source may cover less than the box. It may extend beyond the box only in dense levels.
+// A source must have the levels of s down to the last compressed level. The levels below may
+// differ. A source may cover less than the box. It may extend beyond the box only in dense levels.
 //
 // The memory of the arrays is counted against limit. The caller must close the pattern and the
 // maps. The error may be a *tcs.MemoryError or an *ErrWidth.

@@ -39,8 +39,8 @@ func (c Case) Func() *ir.Func {
 // Cases returns the leaves for a CPU.
 func Cases() []Case { return cases("testdata") }
 
-// Units returns the test leaves with loops on GPU units. These loops have not been made kernels
-// yet.
+// Units returns the test leaves that loop over blocks and threads of a GPU, before these loops are
+// made into kernels.
 func Units() []Case { return cases("testdata/units") }
 
 // Launches returns the test leaves that launch kernels on a GPU.

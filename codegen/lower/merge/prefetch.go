@@ -264,10 +264,10 @@ func (p *Loop) rowAddedTo() *fetched {
 	return &r
 }
 
-// fetchedRow decides how the loop p prefetches rows of operand op. p's variable selects a row, and
-// the row runs along variable v. key is the key of the access to op. The result r says how much of
-// a row is prefetched, and into which cache. The result s is the range of v that the loops visit.
-// ok is false if the rows are not prefetched.
+// fetchedRow returns how loop p prefetches rows of operand op. The variable of p selects a row, and
+// v is the variable along the row. key is the key of the access to op. r has the cache and the
+// length of the prefetch, and s is the range of v that the loops visit. ok is false if the rows are
+// not prefetched.
 func (p *Loop) fetchedRow(key string, op *tree.Operand, v string) (r fetched,
 	s tree.Range, ok bool) {
 	if _, bound := p.E.Coord.Get(v); bound || v == p.V() {

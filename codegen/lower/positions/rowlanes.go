@@ -82,8 +82,8 @@ func (r *rowLanes) needsAbove() bool {
 	return false
 }
 
-// rows returns a range of rows, as positions of their level. The range contains all rows that have
-// a part in the tile. Other rows of the range have no entry in the tile.
+// rows returns a range of rows, as positions of the rows' level. Every row with an entry in the
+// tile is in the range. Rows without entries may also be in the range.
 func (r *rowLanes) rows() (lo, hi ir.Expr) {
 	l, d := r.tile.e.Leaf, r.row
 	name := r.tile.c.Roots[d]

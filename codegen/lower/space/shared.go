@@ -72,8 +72,8 @@ func (w *Shared) Begin() {
 	b.Store(w.end, ir.Int(0), ir.Int(0))
 }
 
-// The product of a place and hashFactor is divided by hashShift, so that the low digits of the
-// result, which select the slot, depend on many digits of the place.
+// The low bits of key*hashFactor/hashShift select the slot of a key. The division makes these bits
+// depend on many bits of the key.
 const (
 	hashFactor = 0x9e3779b1 // the golden ratio, as a fraction of 2^32
 	hashShift  = 1 << 15

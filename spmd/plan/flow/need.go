@@ -186,7 +186,8 @@ func (f *Flow) useFound() bool {
 	return true
 }
 
-// instance returns the number of the rank's instance that contains a point.
+// instance returns the index of the instance of a rank that contains a point. The points of an
+// instance have the same values of the scope's loops (see the package comment).
 func (f *Flow) instance(rank int, point []int64) int64 {
 	if f.w.aligned {
 		t := int64(0)
@@ -204,8 +205,9 @@ func (f *Flow) instance(rank int, point []int64) int64 {
 	return int64(t)
 }
 
-// prefix returns the number of the iteration of the scope's loops in which a point lies. These are
-// the first f.t.Scope loops of the nest. Iterations are numbered in the order in which they run.
+// prefix returns the number of the iteration of the scope's loops that contains a point. The
+// scope's loops are the first f.t.Scope loops of the nest. Iterations are numbered in the order of
+// execution.
 func (f *Flow) prefix(point []int64) int64 {
 	number := int64(0)
 	for k := range f.t.Scope {
