@@ -47,8 +47,9 @@ func newCompilation(r Request) *compilation {
 	return &compilation{request: r, unit: &Unit{Request: r}}
 }
 
-// A restart error makes Compile go back to an earlier pass, because a later pass found out that the
-// earlier one must decide differently. The field from is the name of the earlier pass.
+// restart is an error that makes Compile go back to an earlier pass. The field from has the name of
+// this pass. The pass and all later ones run again. The pass then decides differently, because of
+// what a later pass has found out.
 type restart struct{ from string }
 
 func (e *restart) Error() string { return "restart from pass " + e.from }

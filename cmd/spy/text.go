@@ -9,7 +9,7 @@ import (
 	"distaff/io/bins"
 )
 
-// Page describes the page for a picture in characters.
+// Page has the options for Picture.Text, which draws a picture with characters.
 type Page struct {
 	Columns int  // characters in a line; a picture uses at least 24
 	Unicode bool // false restricts the picture to ASCII

@@ -10,9 +10,9 @@ import (
 )
 
 // Grid is the choice to run an outermost loop on all threads of a GPU:
-// parallelize(i,GPUBlock,STRATEGY,CHUNK). A block runs CHUNK neighbouring iterations. Each thread of
-// the block runs one iteration, or several neighbouring iterations if CHUNK is more than the number
-// of threads.
+// parallelize(i,GPUBlock,STRATEGY,CHUNK). A block runs CHUNK neighbouring iterations. Each thread
+// of the block runs one iteration, or several neighbouring iterations if CHUNK is more than the
+// number of threads.
 var Grid = &Choice{
 	Name: Units.Name,
 	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: WordParam, Words: []string{"GPUBlock"}},
@@ -35,9 +35,9 @@ var Grid = &Choice{
 }
 
 // counts checks a loop on a GPU unit that writes a result in two passes. The first pass counts the
-// entries of each row of the result, and the second pass writes them. counts returns an error if
-// the loop has another race strategy than NoRaces or IgnoreRaces. It also returns an error if the
-// loop, or a loop around it, is not over the result's outermost variable.
+// entries of each row of the result, and the second pass writes them. The race strategy of the loop
+// must be NoRaces or IgnoreRaces. The loop and all loops around it must be over the result's
+// outermost variable. There is one exception to both rules (see writesParts).
 func (u onUnit) counts(target *cin.Access) error {
 	f, form, first := u.facts, u.facts.Result.Format, u.facts.Vars[0]
 	other := func(l *cin.Forall) bool {

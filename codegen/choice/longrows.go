@@ -134,10 +134,10 @@ func separateRows(f *analysis.Facts, l *cin.Forall, n int64, pays worth) strateg
 const longRowParts = 16
 
 // rowParts returns how a long row of loop l is divided among the threads. If the result shares the
-// pattern of an operand, no sum runs along the row, so it may be divided into any number of chunks.
-// Otherwise each part has a partial sum, and the number of parts does not depend on the threads. A
-// row that is not summed into a scalar may stay whole: it is not divided if l is not over the
-// result's outermost variable and partial results are not worthwhile.
+// pattern of an operand, no sum runs along the row, so the row may be divided into any number of
+// chunks. Otherwise each part has a partial sum, and the number of parts does not depend on the
+// threads. Such a row is divided if its sum is a scalar, if l is over the result's outermost
+// variable, or if partial results are worthwhile. If not, the row stays whole.
 func rowParts(f *analysis.Facts, l *cin.Forall) cin.Cut {
 	switch _, scalar := l.Body.(*cin.Where); {
 	case f.IsSparse():

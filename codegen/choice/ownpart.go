@@ -23,10 +23,10 @@ const (
 // repeats the work around that loop, and the vector lanes are shorter.
 const innermostRepeated = 0.5
 
-// ownPart returns the variable whose range the threads can divide, and the reason for this choice.
-// Each thread then computes its own part of the result. The result is dense, and loop l sums
-// contractions into it. ownPart returns "" twice if no variable can be divided, or if the threads
-// would repeat too much work.
+// ownPart chooses the variable whose range is divided among the threads, so that each thread
+// computes its own part of a dense result. Loop l sums contractions into this result. ownPart
+// returns the variable and the reason for the choice. It returns "" twice if no variable can be
+// divided, or if the threads would repeat too much work.
 func ownPart(f *analysis.Facts, l *cin.Forall) (string, string) {
 	if len(f.Problem.Intermediates) == 0 {
 		return "", ""

@@ -11,7 +11,7 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// maxPositions is the largest number of places of a workspace over the positions of a tile.
+// maxPositions is the largest size of a workspace that has one place for each position in a tile.
 const maxPositions = 1 << 14
 
 // positional returns a form of workspace t that has a place for each position in a tile. The
@@ -123,9 +123,9 @@ func tileOf(f *analysis.Facts, loops []string) string {
 	return tile
 }
 
-// isCutApart reports whether the producer of the workspace called name fills one tile of the
-// consumer with loops of its own. The schedule then transformed the producer's loops separately
-// from the consumer's loops.
+// isCutApart reports whether the schedule transformed the loops of a workspace's producer
+// separately from the consumer's loops, so that the producer fills one tile of the consumer with
+// loops of its own. name is the name of the workspace.
 func isCutApart(f *analysis.Facts, name string) bool {
 	found := false
 	eachWorkspace(f.Stmt, func(t *cin.Access, w *cin.Where) {

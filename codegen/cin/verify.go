@@ -186,7 +186,8 @@ func (v *verifier) inSpan(s Stmt) error {
 }
 
 // isMoved reports whether an At around the current place has moved access a past the level of
-// variable u. An At moves the access of its span, and the target.
+// variable u. An At moves two accesses: the access of the span around the At, and the target of the
+// assignment inside.
 func (v *verifier) isMoved(a *Access, u string) bool {
 	return v.span != nil && v.step == 4 && slices.Contains(v.span.Levels, u) &&
 		(a.Key() == v.span.Access.Key() || a.Name == v.target)

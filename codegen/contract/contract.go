@@ -304,9 +304,10 @@ func (x *Term) withIntermediates(nest *network.Plan) *network.Plan {
 	return cmp.Or(planFor(&q), nest)
 }
 
-// insideLoops returns the cheapest plan whose intermediates with variables are all made inside
-// loops, or the plan outside, which makes one outside all loops. It returns outside if there is no
-// other plan, or if outside pays (see pays) and costs less than the other plan.
+// insideLoops chooses between two plans. The first is the cheapest plan that makes all
+// intermediates with variables inside loops. The second is the argument, which makes such an
+// intermediate outside all loops. insideLoops chooses the second plan if the first does not exist,
+// or if the second pays (see pays) and costs less.
 func (x *Term) insideLoops(outside *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Inside, q.Contracted = true, true
@@ -317,8 +318,8 @@ func (x *Term) insideLoops(outside *network.Plan) *network.Plan {
 	return outside
 }
 
-// pays reports whether a plan is cheap enough to be chosen by default. The plan is compared with one
-// nest of loops. The limits are networkGain, filledGain and serialGain.
+// pays reports whether a plan is cheap enough to be chosen by default. The plan is compared with
+// one nest of loops. The limits are networkGain, filledGain and serialGain.
 func (x *Term) pays(plan *network.Plan) bool {
 	cost := parallelCost(plan)
 	if plan.Serial > 0 && !plan.Root.IsGemm() && cost > serialGain*x.direct.Cost {

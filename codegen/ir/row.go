@@ -245,9 +245,9 @@ func (r *Row) Describe(s Stmt) {
 
 // The following methods are called by the methods row of statements.
 
-// add adds operands to the row. form is their text form, with a % for each operand. While the
-// statement is printed, add writes the operands instead. While the statement is parsed, add reads
-// them instead.
+// add adds operands to the row. But while the statement is printed, add writes the operands, and
+// while the statement is parsed, add reads the operands. form is the text form of the operands,
+// with a % for each.
 func (r *Row) add(form string, operands ...Operand) {
 	switch {
 	case r.writer != nil:

@@ -57,8 +57,7 @@ func IsDead(s Stmt, live map[*Var]bool) bool {
 	return dead
 }
 
-// blocksOf returns the blocks inside s that are not nil, and their number n. s itself is not a
-// block.
+// blocksOf returns the blocks inside s that are not nil, and their number n. s must not be a block.
 func blocksOf(s Stmt) (list [2]*Block, n int) {
 	r := rows.Get().(*Row)
 	r.Describe(s)

@@ -20,11 +20,11 @@ type Cond struct {
 	opAt       notation.Span
 }
 
-// MaxOperands is the largest number of numbers and scalars in a condition. It equals the largest
-// number of terms in a statement.
+// MaxOperands is the maximum count of literals and scalars in a condition. It equals the maximum
+// count of terms in a statement.
 const MaxOperands = notation.MaxTerms
 
-// operands returns the number of numbers and scalars in c.
+// operands counts the literals and scalars in condition c.
 func (c *Cond) operands() int {
 	n := 0
 	for _, e := range []notation.Expr{c.X, c.Y} {

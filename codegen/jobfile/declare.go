@@ -110,7 +110,8 @@ func (p *parser) grid(r *reader) []Size {
 	return nil
 }
 
-// grids parses the grids of a machine's levels in quotes, or the word cosma.
+// grids parses a machine: either a quoted text with the grid of each level, as in
+// "nodes=2x2;gpus=4", or the word cosma.
 func (p *parser) grids(r *reader, t *Machine) {
 	from := r.at
 	if word, _ := r.word(); word == "cosma" {

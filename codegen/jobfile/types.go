@@ -126,9 +126,9 @@ func (c *typeChecker) statement(s *Statement) error {
 	return nil
 }
 
-// kept returns want, the type that the left side of s already has, if this type can hold the
-// statement's values. This is so if the promotion of want and the type of the values is want, or if
-// the right side has only literals. Otherwise kept returns an error.
+// kept checks that the values of statement s fit in type want, which the left side already has.
+// The values fit if want is the result of promoting their type with want, or if the right side has
+// only literals. kept returns want, or an error.
 func (c *typeChecker) kept(s *Statement, want tensor.Type) (tensor.Type, error) {
 	if len(s.Stmt.Accesses()) == 0 {
 		return want, nil // literals take the type that they meet

@@ -218,8 +218,8 @@ func (b *rowSums) place(stretch, band ir.Expr) ir.Expr {
 	return ir.Plus(ir.Times(stretch, b.bands), band)
 }
 
-// computeRow emits the code that computes row r, which is long row number x. e is the row's
-// environment.
+// computeRow emits the code that computes row r. The long rows are numbered, and r has number x. e
+// is the row's environment.
 func (b *rowSums) computeRow(x *ir.Var, r ir.Expr, e *scope.Env) {
 	l := b.a.l
 	first, last := b.a.ends(r)

@@ -184,9 +184,9 @@ func (l *lowerer) handOut(x space.Entries, tables []*ir.Table, made *ir.Array, c
 }
 
 // addPieces emits code that adds the entries of all pieces to workspace t. Each table has one array
-// for each piece: the arrays have the coordinates of the entries and, in the last table, their
-// values. counts has the number of entries of each piece. The pieces are added in order, so that
-// the sums do not depend on the order in which the threads finish.
+// for each piece. The last table has the values of the entries, and each other table has their
+// coordinates of one mode. counts has the number of entries of each piece. The pieces are added in
+// order, so that the sums do not depend on the order in which the threads finish.
 func (l *lowerer) addPieces(t *cin.Access, e *scope.Env, tables []*ir.Table, counts *ir.Array,
 	pieces ir.Expr) {
 	l.b.Loop("piece", ir.Int(0), pieces, func(c *ir.Var) {

@@ -23,8 +23,8 @@ const DefaultGemmWork = 1 << 18
 // These limits apply if the request leaves GemmWork at 0. They do not apply to terms that a
 // schedule substitutes. A term or contraction is computed as a matrix product only if the result
 // has at least gemmPlaces rows and gemmPlaces columns, and each sum has at least gemmTerms terms.
-// If the result is narrower or the sums are shorter, loops are about as fast. Loops of a GPU compute
-// each element by itself, so gpuPlaces is the limit there.
+// If the result is narrower or the sums are shorter, loops are about as fast. Loops of a GPU
+// compute each element by itself, so gpuPlaces is the limit there.
 const (
 	gemmPlaces = 64
 	gpuPlaces  = 16
@@ -60,9 +60,9 @@ type Gemms struct {
 	// Vars, if not nil, has the variables of each product that a schedule asks for. If it is nil,
 	// each product is wanted that pays.
 	Vars [][]string
-	// GPU says that a library of a GPU computes the products. It computes narrow matrices well, and a
-	// product may have loops over variables of both factors and of the result: the library computes
-	// a product for each of their values.
+	// GPU says that a library of a GPU computes the products. It computes narrow matrices well, and
+	// a product may have loops over variables of both factors and of the result: the library
+	// computes a product for each of their values.
 	GPU bool
 }
 
@@ -248,9 +248,9 @@ func (n *Nest) isTrailing(a *cin.Access, v string) bool {
 	return true
 }
 
-// fitsResult reports whether product p may be computed inside the loops around it. Entries may be
-// appended to the result along some of its variables. The outermost of p's outer loops must then be
-// over these variables, in storage order.
+// fitsResult reports whether product p may be computed inside the loops around it. If entries are
+// appended to the result, the outermost loops must be over the variables in n.target.ordered, in
+// this order.
 func (n *Nest) fitsResult(p *product) bool {
 	ordered := n.target.ordered
 	for _, v := range p.outer {

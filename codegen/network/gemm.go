@@ -62,9 +62,10 @@ func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 	return rows, cols, sums, true
 }
 
-// isMatrix reports whether the variables vars of an item belong to dense levels, with only dense
-// levels below them. A factor must also be a single access, its values must be of the type that is
-// computed in (Factor.Matrix), and it must have each variable of vars once.
+// isMatrix reports whether an item can be a matrix with the variables vars. The variables must
+// belong to dense levels, with only dense levels below them. If the item is a factor, the factor
+// must also be a single access that has each of the variables once, and its values must have the
+// type of the computation (Factor.Matrix).
 func (s *search) isMatrix(it item, vars set) bool {
 	if it.made {
 		for v := vars; v != 0; v &= v - 1 {

@@ -20,7 +20,7 @@ type Access struct {
 type Factor struct {
 	Text     string // its name if it is one access; "" if not
 	Accesses []Access
-	Matrix   bool // its values are of the type that is computed in
+	Matrix   bool // its values have the type of the computation
 	made     bool // an intermediate: it is stored in the order of the loops that read it
 }
 
@@ -99,9 +99,9 @@ type model struct {
 	ordered []int // the variables along which the result is appended to in order
 	fixed   []int // the variables of Order
 	density [][]float64
-	// Indexed by set of factors: held has their variables, and opened those variables that other
-	// factors or the result have too. joined has the density of the factors' contraction, indexed
-	// by set of variables; -1 means that it is not computed yet.
+	// Indexed by set of factors: held has the variables of the factors, and opened has the
+	// variables of their contraction (see open). joined has the density of the contraction, indexed
+	// by set of variables; -1 means that the density is not computed yet.
 	held, opened []set
 	joined       [][]float64
 	entries      int64 // of all tensors
@@ -227,8 +227,8 @@ func (m *model) varsOf(factors set) set {
 	return out
 }
 
-// open returns the variables of the contraction of the factors: each of their variables that
-// another factor or the result has too.
+// open returns the variables that a contraction of the given factors has. Each of these variables
+// also occurs in the result or in a factor that is not given.
 func (m *model) open(factors set) set { return m.opened[factors] }
 
 // anyOrder returns, for each factor, the set of accesses to sparse intermediates in the factor.

@@ -30,17 +30,16 @@ func Points(spans []Range) Form {
 }
 
 // Times converts x, a range of rows, to a range of points. Each row has n points, and points are
-// numbered row by row from 0. v is the variable whose values are the points' numbers. name gives
-// the new limits names that begin with v.
+// numbered row by row from 0. v is the variable whose values are the points' numbers. The limits of
+// the new range get names that begin with v, such as v_lo.
 func (x Range) Times(n Form, v string, name Namer) Range {
 	return Range{Lo: name(v+"_lo", Bin(Mul, x.Lo, n)), Hi: name(v+"_hi", Bin(Mul, x.Hi, n)), Size: -1}
 }
 
-// Digits converts the number of a point to the point's coordinates. x is the number. The points are
-// the points of the variables roots, which have the ranges spans. They are numbered in
+// Digits converts x, the number of a point, to the point's coordinates. The argument roots has the
+// variables of the coordinates, and spans has their ranges. The points are numbered in
 // lexicographic order. x may also be the number of all points. If no range is empty, the first
 // coordinate is then the end of its range, and each other coordinate is the start of its range.
-// name gives names to computed values.
 func Digits(roots []string, spans []Range, x Form, name Namer) []Form {
 	out := make([]Form, len(roots))
 	for d := len(roots) - 1; d > 0; d-- {

@@ -13,8 +13,8 @@ import (
 
 // node is a part of the right-hand side. eval computes the value of the node at the coordinates in
 // env, which has one coordinate for each variable, and stores the value in x. If the node is absent
-// at these coordinates, eval returns false, and x is undefined. An error counts only if the node
-// and all factors next to it are present.
+// at these coordinates, eval returns false, and x is undefined. An error is ignored if the node is
+// absent, or if the node is a factor of a product and another factor is absent.
 type node interface {
 	eval(env []int64, x *num) (present bool, err error)
 }

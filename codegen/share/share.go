@@ -48,9 +48,9 @@ func Find(s cin.Stmt, p *Problem) *cin.Access {
 	return found
 }
 
-// Verify returns an error if the result cannot share the levels of the operand that access shared
-// reads: if statement s does not contain this access, or if the levels differ. If shared is nil,
-// the result shares no levels, and Verify returns nil.
+// Verify checks that the result can share the levels of an operand. The argument shared is an
+// access to this operand, or nil if the result shares no levels. Verify returns an error if
+// statement s does not contain the access, or if the levels of the operand and the result differ.
 func Verify(s cin.Stmt, p *Problem, shared *cin.Access) error {
 	found := shared == nil
 	cin.Accesses(s, func(a *cin.Access) {

@@ -86,8 +86,8 @@ func (w *sorter) inTiles(tile *ir.Array, out *ir.Block) {
 	})
 }
 
-// eachTile appends a loop over the tiles of the array, which copies a tile to shared memory and
-// back. sort appends the code that sorts it there.
+// eachTile appends a loop over the tiles of the array. The loop copies a tile to shared memory,
+// runs the code that the function sort appends, and copies the tile back.
 func (w *sorter) eachTile(tile *ir.Array, out *ir.Block, sort func(t *sorter, body *ir.Block)) {
 	first, body := w.l.h.names.newVar("first", tensor.Int64), &ir.Block{}
 	from := w.named("from", ir.Plus(w.lo, first), body)
@@ -99,9 +99,11 @@ func (w *sorter) eachTile(tile *ir.Array, out *ir.Block, sort func(t *sorter, bo
 	out.Append(&ir.For{V: first, Lo: ir.Int(0), Hi: w.n, Step: sortTile, Body: body})
 }
 
-// step appends a step: a loop over pairs of elements. A pair with number x has the place off = x
-// mod stride in its group of stride pairs, where stride is a power of two. mirrored is true in the
-// first step of a round.
+// step appends a step: a loop over pairs of elements. Each run of 2*stride elements makes stride
+// pairs, where stride is a power of two. Each of the first stride elements of the run is paired
+// with the element that is stride places after it. In the first step of a round, mirrored is true,
+// and the first element is paired with the last one, the second with the one before that, and so
+// on.
 func (w *sorter) step(stride *ir.Var, mirrored bool, out *ir.Block) {
 	x := w.l.h.names.newVar("pair", tensor.Int64)
 	pair := &ir.Block{}

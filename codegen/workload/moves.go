@@ -124,8 +124,9 @@ func (w *opCounter) producers(s cin.Stmt) {
 	})
 }
 
-// lastBoundLevel returns the number of the last level of an access to argument arg for which vars
-// contains the variables of this level and of all levels above it. It returns -1 if there is none.
+// lastBoundLevel returns the innermost level of access a such that vars contains the variables of
+// this level and of all levels above it. It returns -1 if there is no such level. arg is the number
+// of the argument that a accesses.
 func (w *opCounter) lastBoundLevel(arg int, a *cin.Access, vars []string) int {
 	for l, m := range w.leaf.Operands[arg].Format.Order {
 		if !slices.Contains(vars, a.Vars[m]) {

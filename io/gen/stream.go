@@ -37,8 +37,8 @@ func (p Share) owns(hash uint64) bool { return p.N == 1 || hash%uint64(p.N) == u
 
 // Stream returns the entries of a share. The caller closes the stream. For a zipf kind, the entries
 // of a share are chosen by their hash or their number, and come in no particular order. For other
-// kinds, each share has about the same number of coordinates of mode 0, one range of them, and the
-// entries are sorted.
+// kinds, each share has one range of the coordinates of mode 0. The ranges have about the same
+// length, and the entries of a share are sorted.
 //
 // If one process exceeds its memory limit, only this process gets an error (*tcs.MemoryError), and
 // the streams of the other processes lack entries. So the processes must tell each other whether

@@ -9,7 +9,7 @@ import (
 	"distaff/io/text"
 )
 
-// header is the information in the first lines.
+// header has the information in a file's first lines, before the column pointers.
 type header struct {
 	kind             byte // r c i or p
 	sym              byte // u s z h or r

@@ -141,9 +141,8 @@ type arrayPart struct {
 func (p *arrayPart) Ordinals() bool            { return true }
 func (p *arrayPart) SetDims([]int64, []string) {}
 
-// Seen returns 0, and not the number of values in the part, because CheckCount does not need this
-// number: a part of an array counts its values while it reads them, and reports too many values at
-// once.
+// Seen returns 0, because CheckCount does not need the number of values in the part: a part of an
+// array counts its values while it reads them, and reports an excess value immediately.
 func (p *arrayPart) Seen() int64                              { return 0 }
 func (p *arrayPart) CheckCount(before int64, last bool) error { return nil }
 

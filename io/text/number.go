@@ -227,9 +227,9 @@ func makeFloat32(man uint64, exp int, neg bool) (f float32, ok bool) {
 	return math.Float32frombits(u), true
 }
 
-// scale converts man * 10^exp to binary, so that it can be rounded to a float. The result is (w +
-// f) * 2^e. The top bit of w is set. The remainder f is 0 <= f < 2, and f < 1 if w is odd. scale
-// does not return f, but sticky reports whether f > 0. scale requires man > 0 and |exp| <= 27.
+// scale converts man * 10^exp to binary, so that it can be rounded to a float. The result is
+// (w + f) * 2^e, where 0 <= f < 2, and f < 1 if w is odd. The top bit of w is set. scale does not
+// return the remainder f, but sticky reports whether f > 0. scale requires man > 0 and |exp| <= 27.
 //
 // scale multiplies by the exact power of five, or by its reciprocal, in 128 bits. It divides by the
 // power if the reciprocal is not precise enough. It adds the power of two to the exponent.

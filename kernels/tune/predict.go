@@ -117,8 +117,8 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 }
 
 // bytesBetween returns the number of bytes that enter the caches between two reads of the same row
-// of l.Picks[n]. The bytes are the whole array of this Pick, and parts of the arrays of other Picks
-// with the same Phase. Such a part is what the other Pick reads in the meantime.
+// of l.Picks[n]. The number is the size of this Pick's array, plus the bytes that the other Picks
+// of the same Phase read in the meantime.
 func (l *Leaf) bytesBetween(n int) int64 {
 	p := l.Picks[n]
 	bytes, moved := float64(p.Bytes), p.moved()

@@ -308,9 +308,8 @@ func mttkrp(tensor string, mode int) kernel {
 
 // contractions are the statements of the group dense. Each needs about as many multiply-adds as a
 // product of two square matrices with n rows. The speed of a statement is divided by the speed of a
-// direct call of OpenBLAS for that product. The limit is the smallest accepted ratio. The second
-// limit is the smallest accepted ratio if leaves have no BLAS. A limit of 0 means that there is no
-// such line.
+// direct call of OpenBLAS for that product. The two numbers of a statement are the smallest
+// accepted ratios, with and without a BLAS in the leaf. 0 means that the statement is not measured.
 var contractions = []kernel{
 	contraction("product", "A(i,j) = B(i,k)*C(k,j)", "B=full:n,n C=full:n,n", 0.97, 0.7),
 	contraction("product, transposed", "A(i,j) = B(k,i)*C(j,k)", "B=full:n,n C=full:n,n", 0.97, 0.7),

@@ -82,7 +82,8 @@ var knownPeers = []peer{
 		build: mpicc + " -lopenblas -lscalapack-openmpi"},
 }
 
-// libraries finds the peers that -peers selects for the group of leaves.
+// libraries finds and compiles the peers that the group leaves needs and the flag -peers selects.
+// The group also runs without peers, so libraries returns true.
 func (b *bench) libraries() bool {
 	b.find(func(p *peer) bool { return p.does != "" && b.peers.MatchString(p.name) })
 	return true

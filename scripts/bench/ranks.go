@@ -151,8 +151,8 @@ func (w way) side(job maker, summed bool) side {
 	}
 }
 
-// openWays finds the ways to start ranks. mpirun and a built bin/distaff are needed for the second.
-// Open MPI's launcher is preferred, because peers run under it.
+// openWays finds the ways to start ranks: in this process, and under mpirun if there are an mpirun
+// and a built bin/distaff. Open MPI's mpirun is preferred, because peers run under it.
 func (b *bench) openWays() {
 	b.ways = []way{{"local", func(j *spmd.Job) outcome {
 		report := must(j.Run(b.ctx))

@@ -102,7 +102,7 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
 
-// Interrupted is the cause of a job that a signal ended.
+// Interrupted is the error of a job that was stopped by a signal.
 type Interrupted struct{ Signal os.Signal }
 
 func (e *Interrupted) Error() string { return "interrupted by " + SignalName(e.Signal) }

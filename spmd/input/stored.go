@@ -167,9 +167,10 @@ func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 	return keys, nil
 }
 
-// assembled redistributes a tensor. parts holds this rank's even range of the tensor, and even
-// describes the even ranges of all ranks. The result holds this rank's pieces of the partition
-// part. assembled closes parts. Every rank must call it.
+// assembled redistributes a tensor from even ranges to another partition. The map parts holds this
+// rank's even range of the tensor, and even describes the even ranges of all ranks. The argument
+// part is the new partition. The result holds this rank's pieces of the new partition. assembled
+// closes the tensors in the map. Every rank must call assembled.
 func assembled(e *env.Env, c comm.Comm, even *load.Target, part *partition.Partition,
 	parts map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	spec := even.Spec

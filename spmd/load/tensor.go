@@ -23,11 +23,12 @@ type Source struct {
 }
 
 // Tensor makes this rank's blocks of a tensor. If a single rank has a single block, this block is
-// the whole tensor. Otherwise there are three ways:
+// the whole tensor. Otherwise there are three cases:
 //
-//   - If only rank 0 has the tensor, it sends the entries to the other ranks.
-//   - If every rank has the tensor, the blocks have its format and type, and each block is a
-//     contiguous part of its arrays, the blocks are views. A rank then reads only its blocks.
+//   - If only rank 0 has the tensor, rank 0 sends the entries to the other ranks.
+//   - If every rank has the tensor, and the blocks can be views, each rank reads only its blocks.
+//     The blocks can be views if they have the tensor's format and type, and if each block is a
+//     contiguous part of the tensor's arrays.
 //   - If every rank has the tensor, but the blocks cannot be views, each rank reads one piece of
 //     the tensor. The blocks are assembled from the pieces.
 //

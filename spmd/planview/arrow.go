@@ -205,8 +205,8 @@ func head(from, end picture.Point) (left, right picture.Point) {
 		picture.Point{X: end.X - dx + dy*.6, Y: end.Y - dy - dx*.6}
 }
 
-// drawsSums reports whether some arrow shows a block of the result that is moved. Such arrows are
-// dashed.
+// drawsSums reports whether some arrow is dashed. A dashed arrow shows a block of the result, or a
+// part of the sum for such a block, that travels from one rank to another.
 func (x *flow) drawsSums() bool {
 	return slices.ContainsFunc(x.moments, func(m moment) bool {
 		return len(m.moves) > 0 && m.moves[0].sum

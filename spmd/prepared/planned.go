@@ -198,8 +198,8 @@ func (p *Planned) likeOf(name string) transfer.Like {
 		Type: p.Reader.Types[name], Format: p.Reader.Formats[name]}}
 }
 
-// blocksOf returns a description of all blocks of a tensor in partition part. It includes the given
-// tensors, except for tensors that copy another rank's block.
+// blocksOf describes the blocks into which part divides a tensor. The given tensors become this
+// rank's blocks in the description, except for copies of blocks that another rank owns.
 func (p *Planned) blocksOf(name string, part *partition.Partition,
 	tensors map[plan.Block]*tcs.Tensor) *store.Blocks {
 	return p.withTensors(load.Blocks(part, p.likeOf(name)), tensors)

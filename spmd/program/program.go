@@ -169,7 +169,7 @@ func (p *Program) Set(name string, in input.Input, how Storage) error {
 	return nil
 }
 
-// Declare sets how a tensor that statements will write is stored.
+// Declare sets the storage of a tensor that statements will write.
 func (p *Program) Declare(name string, how Storage) error {
 	if err := p.usable(); err != nil {
 		return err

@@ -49,10 +49,10 @@ func (f *file) prototypes() string {
 // in <math.h>.
 var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<[a-z]+\.h>`)
 
-// userText returns the text of the user's files, each file once. It also contains the static
-// functions through which leaves call the user's functions. A pragma before each file hides the
-// file's symbols from other libraries. The system headers that the variable include matches come
-// before this pragma.
+// userText returns the text of the user's files, each file once, and the static functions through
+// which leaves call the user's functions. A pragma before each file hides the file's symbols from
+// other libraries. Before this pragma come the file's #include lines of system headers (see
+// include).
 func (f *file) userText() string {
 	var b strings.Builder
 	var texts []string

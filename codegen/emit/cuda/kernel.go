@@ -112,7 +112,8 @@ func (k *kernel) parameters() {
 	}
 }
 
-// isAtomic reports whether s changes an element atomically, without another read of it.
+// isAtomic reports whether s changes an element by one atomic operation, without reading the
+// element separately.
 func isAtomic(s ir.Stmt) bool {
 	switch s := s.(type) {
 	case *ir.Store:

@@ -178,9 +178,9 @@ func Arrive(a *cin.Assign, e *scope.Env) *scope.Env {
 	return e
 }
 
-// arrive returns the environment for lowering the assignment a, which fills the workspace w. In the
-// given environment e, only the position of the producer's loop is known. If a reads coordinates of
-// the rows that contain this position, arrive also emits the search for these rows.
+// arrive returns the environment for lowering the assignment a, which fills the workspace w. The
+// given environment e has only the position of the producer's loop. If the assignment also reads
+// coordinates of the rows above this position, arrive emits the search for these rows.
 func (w *positionSpace) arrive(a *cin.Assign, e *scope.Env) *scope.Env {
 	p := *w.tile
 	p.f, p.reads = &cin.Forall{Var: w.own, Body: a}, rootsRead(p.e.Leaf, a, p.c, w.key)

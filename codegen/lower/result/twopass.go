@@ -72,7 +72,8 @@ func (a *twoPassResult) Whole(parallel bool, run func()) {
 	})
 }
 
-// Parallel runs the loop over the chunks twice.
+// Parallel lowers f as chunks that run on threads. It emits the loop over the chunks twice: first
+// to count, and then to write the result.
 func (a *twoPassResult) Parallel(f *cin.Forall, e *scope.Env, _ strategy.Long) ir.Expr {
 	w := units.NewWork(f, e, units.Chunks(e.Leaf, e.Leaf.Spec.Strategy.PerThread))
 	a.Chunks(w.Chunks, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {

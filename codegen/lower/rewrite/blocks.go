@@ -4,8 +4,8 @@ import "distaff/codegen/ir"
 
 // RowsOfBlocks changes the loops over warps in b, in place, so that a block of the given number of
 // warps runs their iterations one after another, each with all threads of the block. If the
-// iterations of a loop inside only add atomically, in loops on threads, the warps of the block share
-// these iterations. If warps is 0, b stays as it is.
+// iterations of a loop inside only add atomically, in loops on threads, the warps of the block
+// share these iterations. If warps is 0, b stays as it is.
 func RowsOfBlocks(b *ir.Block, warps int64) {
 	if warps == 0 {
 		return
@@ -110,8 +110,8 @@ func isConstant(x ir.Expr) bool {
 	return ok
 }
 
-// summed returns the variables that the statements directly in a loop add to, if the loop does
-// nothing else than adding. Otherwise it returns nil.
+// summed returns the variables to which the body of loop f adds. It returns nil if the body has
+// statements other than such additions and declarations.
 func summed(f *ir.For) (sums []*ir.Var) {
 	seen := map[*ir.Var]bool{}
 	for _, s := range f.Body.List {
