@@ -191,7 +191,7 @@ func (q *quotient) zero(env []int64) error {
 
 func (c *call) eval(env []int64, x *num) (bool, error) {
 	present := !c.fn.KeepsZero
-	var args [2]num
+	args := [2]num{{exact: true}, {exact: true}}
 	for k, y := range c.args {
 		ok, err := y.eval(env, &args[k])
 		if !ok {
