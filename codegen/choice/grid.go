@@ -74,10 +74,10 @@ func (u onUnit) writesParts() bool {
 // commands. If a loop breaks a rule, CheckGrid returns this loop and the reason. If a loop is
 // missing, it returns a nil loop and the reason.
 //
-// There are two rules about blocks. A loop around a loop on blocks is wrong, because it would
-// launch a grid in each iteration. A nest without a loop on blocks is wrong, because it would run
-// on a single thread. The loops around the loops that a library runs are on the host. They must not
-// be on units of a GPU, and are not checked otherwise.
+// There are two rules about blocks. A loop on blocks inside another loop is wrong, because each
+// iteration of the other loop would launch a grid. A nest without a loop on blocks is wrong,
+// because it would run on a single thread. The loops around the loops that a library runs are on
+// the host. They must not be on units of a GPU, and are not checked otherwise.
 func CheckGrid(p *analysis.Problem, orders []Order) (l *cin.Forall, err error) {
 	f := analysis.New(p)
 	if l, why := cin.MisplacedUnit(f.Body); l != nil {

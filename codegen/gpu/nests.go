@@ -53,7 +53,7 @@ func (s *Shape) ofNest(n nest) *Shape {
 
 // perNest returns forms for a statement of several nests. Each form has the commands of a form of
 // one nest, and commands that give all threads of the GPU the iterations of the other nests. Forms
-// of nests that walk a sparse operand come first, because those nests have the most work.
+// of nests with a driver (see findDriver) come first, because they probably have the most work.
 func (s *Shape) perNest() (out []Form) {
 	nests := s.findNests()
 	if len(nests) == 1 && nests[0].loop == s.Body {
@@ -74,8 +74,8 @@ func (s *Shape) perNest() (out []Form) {
 	return out
 }
 
-// work returns a rank for the work of a perfect nest: the number of its loops, or more if it walks
-// a sparse operand.
+// work returns a rank for the work of a perfect nest: the number of its loops, and 100 more if the
+// nest has a driver (see findDriver).
 func (s *Shape) work() int {
 	n := 0
 	cin.Walk(s.Body, func(t cin.Stmt) {

@@ -275,7 +275,8 @@ func (s *Sorter) Finish(wide bool) (*tcs.Tensor, error) {
 }
 
 // relieved moves a Sorter's records to disk if err means that memory is full. It returns true if
-// the caller can try again. Otherwise it returns false and err.
+// the caller can try again. Otherwise it returns false and an error that contains err. If the
+// records could not be moved, the error contains the reason too.
 func (s *Sorter) relieved(err error) (bool, error) {
 	if !isFull(err) {
 		return false, err

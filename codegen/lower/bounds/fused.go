@@ -164,8 +164,9 @@ func positionOf(l *scope.Leaf, c *tree.Cursor, iv scope.Interval, point []ir.Exp
 
 // numberAt returns the number of a point in the fused space of the levels under cursor c. The
 // coordinates of the point are at position p. The points of the space are numbered in lexicographic
-// order. iv is an interval of positions, and iv.Among is the interval of the numbers of their
-// points. If p is past the last position of iv, numberAt returns the end of iv.Among.
+// order. iv is an interval of positions, which may be a part of the interval iv.All. The points of
+// iv.All have numbers in the interval iv.Among. If p is at or past the end of iv.All, numberAt
+// returns the end of iv.Among.
 func numberAt(c *tree.Cursor, iv scope.Interval, p ir.Expr, e *scope.Env) ir.Expr {
 	l := e.Leaf
 	n := l.B.Declare(iv.Roots[0]+"_at", counted(*iv.Among, e).Hi)
