@@ -92,7 +92,6 @@ type ceiling struct {
 var unclean = map[string]ceiling{
 	"codegen/emit/clike": {wide: 19},
 	"codegen/emit/gopkg": {wide: 8},
-	"codegen/notation":   {wide: 8},
 }
 
 // prose is what the test counts in one package or in the pages.

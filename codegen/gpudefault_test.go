@@ -108,8 +108,8 @@ func TestGPUDefaults(t *testing.T) {
 	}
 }
 
-// TestGPUEvenRows checks that a product of a sparse and a dense matrix gives each row to a warp only
-// if no row is much longer than the others.
+// TestGPUEvenRows checks that a product of a sparse and a dense matrix gives each row to a warp
+// only if no row is much longer than the others.
 func TestGPUEvenRows(t *testing.T) {
 	for longest, want := range map[int64]string{0: "fuse(i,j,f)", 20: "split(i,block,warp,4)",
 		160: "split(i,block,warp,4)", 161: "fuse(i,j,f)"} {

@@ -94,10 +94,10 @@ func (c *Choice) Args() (least, most int) {
 	return least, most
 }
 
-// ApplyCommand reads the arguments of a command of choice c and returns the instruction. The second result
-// is the body of the statement after the instruction was applied to its loops. p describes the
-// statement, and before has the instructions of the preceding commands. ApplyCommand returns a Fault if an
-// argument is wrong. Any other error says why the instruction cannot be followed.
+// ApplyCommand reads the arguments of a command of choice c and returns the instruction. The second
+// result is the body of the statement after the instruction was applied to its loops. p describes
+// the statement, and before has the instructions of the preceding commands. ApplyCommand returns a
+// Fault if an argument is wrong. Any other error says why the instruction cannot be followed.
 func (c *Choice) ApplyCommand(p *analysis.Problem, before []Order, args []string) (Order, cin.Stmt,
 	error) {
 	f := analysis.New(p)

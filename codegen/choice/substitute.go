@@ -84,8 +84,8 @@ func callExtern(f *analysis.Facts, v *strategy.Value, x *strategy.Extern) error 
 		strings.Join(names, ", "))
 }
 
-// The names of the libraries in schedules. BLAS is the target's library of dense products: a BLAS of
-// a CPU, and cuBLAS or Distaff's own kernels on a GPU. The other names are for a GPU.
+// The names of the libraries in schedules. BLAS is the target's library of dense products: a BLAS
+// of a CPU, and cuBLAS or Distaff's own kernels on a GPU. The other names are for a GPU.
 const (
 	BLAS     = "gemm"
 	CuBLAS   = "cublas"

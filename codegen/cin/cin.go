@@ -286,17 +286,21 @@ func MapAccesses(x Expr, fn func(*Access) *Access) Expr {
 			return &Binary{Op: x.Op, X: p, Y: q}
 		}
 	case *Call:
-		c := &Call{Func: x.Func}
-		changed := false
-		for _, y := range x.Args {
-			c.Args = append(c.Args, MapAccesses(y, fn))
-			changed = changed || c.Args[len(c.Args)-1] != y
-		}
-		if changed {
+		c := x.MapArgs(func(y Expr) Expr { return MapAccesses(y, fn) })
+		if !slices.Equal(c.Args, x.Args) {
 			return c
 		}
 	}
 	return x
+}
+
+// MapArgs returns a copy of the call with f(y) in place of each argument y.
+func (c *Call) MapArgs(f func(Expr) Expr) *Call {
+	out := &Call{Func: c.Func}
+	for _, y := range c.Args {
+		out.Args = append(out.Args, f(y))
+	}
+	return out
 }
 
 // Walk calls fn for s and all statements inside it. An outer statement comes before inner

@@ -129,8 +129,8 @@ func Pairs(s, t Stmt, fn func(s, t Stmt)) {
 
 // WithConsumerVars returns the body of s with each loop variable v replaced by g.ConsumerVar(v). A
 // precompute command gives the loop that fills a workspace a new variable in place of the original
-// one. WithConsumerVars undoes this, so that the loop runs over the original variable. It does so if the
-// original variable is derived and no later relation replaced one of the two variables.
+// one. WithConsumerVars undoes this, so that the loop runs over the original variable. It does so
+// if the original variable is derived and no later relation replaced one of the two variables.
 func WithConsumerVars(s Stmt, g *provenance.Graph) Stmt {
 	return Map(Body(s), func(t Stmt) Stmt {
 		if f, ok := t.(*Forall); ok {

@@ -2,8 +2,8 @@ package diag
 
 import "strings"
 
-// DidYouMean returns the end of a message that refuses a word: "; did you mean split?". words are the
-// words that would be right. DidYouMean returns "" if typed is not close to one of them.
+// DidYouMean returns the end of a message that refuses a word: "; did you mean split?". words are
+// the words that would be right. DidYouMean returns "" if typed is not close to one of them.
 func DidYouMean(typed string, words []string) string {
 	for _, w := range words {
 		if strings.EqualFold(w, typed) {

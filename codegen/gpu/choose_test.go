@@ -15,8 +15,8 @@ import (
 )
 
 // shape returns the shape of a statement with 64 coordinates of each variable. formats has the
-// levels of each tensor by its name, and taken lists names that are in use. A tensor called even has
-// rows of about equal length.
+// levels of each tensor by its name, and taken lists names that are in use. A tensor called even
+// has rows of about equal length.
 func shape(t *testing.T, stmt string, formats map[string]string, taken ...string) *gpu.Shape {
 	t.Helper()
 	body, err := cin.Parse(stmt)

@@ -147,9 +147,9 @@ func (s *Shape) insertion() string {
 		",Insert) # entries are counted, then written to their places"
 }
 
-// grid returns the command that gives each thread of the GPU some iterations of the nest's outermost
-// loop, which ref names. A thread that must first search for its coordinates in an operand gets
-// several coordinates.
+// grid returns the command that gives each thread of the GPU some iterations of the nest's
+// outermost loop, which ref names. A thread that must first search for its coordinates in an
+// operand gets several coordinates.
 func (s *Shape) grid(n nest, ref string) string {
 	chunk := blockThreads
 	cin.Accesses(n.loop, func(a *cin.Access) {

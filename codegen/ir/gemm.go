@@ -110,8 +110,8 @@ func (m Matrix) at(i, j, b []Expr) Expr {
 }
 
 // Loops returns plain loops with the same effect as s: the outer loops are over Batch and over the
-// rows and columns of C, and the inner loops are over the summed variables. The loop variables' names are
-// not unique in a function.
+// rows and columns of C, and the inner loops are over the summed variables. The loop variables'
+// names are not unique in a function.
 func (s *Gemm) Loops() *Block {
 	b := &Block{}
 	t := mapped(s, func(x Expr) Expr {

@@ -220,11 +220,7 @@ func (f *File) put(e notation.Expr, keep func(name string) bool) notation.Expr {
 	case *notation.Binary:
 		return &notation.Binary{Op: e.Op, X: f.put(e.X, keep), Y: f.put(e.Y, keep)}
 	case *notation.Call:
-		c := &notation.Call{Func: e.Func, At: e.At}
-		for _, x := range e.Args {
-			c.Args = append(c.Args, f.put(x, keep))
-		}
-		return c
+		return e.MapArgs(func(x notation.Expr) notation.Expr { return f.put(x, keep) })
 	case *notation.Sum:
 		return &notation.Sum{Vars: e.Vars, VarAt: e.VarAt, X: f.put(e.X, keep), At: e.At}
 	}

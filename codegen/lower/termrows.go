@@ -132,11 +132,7 @@ func withAccesses(x cin.Expr, other func(*cin.Access) cin.Expr) cin.Expr {
 	case *cin.Neg:
 		return &cin.Neg{X: withAccesses(x.X, other)}
 	case *cin.Call:
-		c := &cin.Call{Func: x.Func}
-		for _, y := range x.Args {
-			c.Args = append(c.Args, withAccesses(y, other))
-		}
-		return c
+		return x.MapArgs(func(y cin.Expr) cin.Expr { return withAccesses(y, other) })
 	case *cin.Binary:
 		return &cin.Binary{Op: x.Op, X: withAccesses(x.X, other), Y: withAccesses(x.Y, other)}
 	}

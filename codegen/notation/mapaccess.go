@@ -29,8 +29,8 @@ func mapReduction(r *Reduction, f func(*Access) *Access) *Reduction {
 	return out
 }
 
-// mapArgs returns a copy of the call with f(x) in place of each argument x.
-func (e *Call) mapArgs(f func(Expr) Expr) *Call {
+// MapArgs returns a copy of the call with f(x) in place of each argument x.
+func (e *Call) MapArgs(f func(Expr) Expr) *Call {
 	c := &Call{Func: e.Func, At: e.At}
 	for _, x := range e.Args {
 		c.Args = append(c.Args, f(x))
@@ -47,7 +47,7 @@ func mapExpr(e Expr, f func(*Access) *Access) Expr {
 	case *Binary:
 		return &Binary{Op: e.Op, X: mapExpr(e.X, f), Y: mapExpr(e.Y, f)}
 	case *Call:
-		return e.mapArgs(func(x Expr) Expr { return mapExpr(x, f) })
+		return e.MapArgs(func(x Expr) Expr { return mapExpr(x, f) })
 	case *ReductionExpr:
 		return &ReductionExpr{Reduction: mapReduction(e.Reduction, f), At: e.At}
 	case *Number:

@@ -146,7 +146,7 @@ func (r *renamer) rename(e Expr, scope map[string]string) Expr {
 		c.X = r.rename(e.X, inner)
 		return c
 	case *Call:
-		return e.mapArgs(func(x Expr) Expr { return r.rename(x, scope) })
+		return e.MapArgs(func(x Expr) Expr { return r.rename(x, scope) })
 	}
 	return e // a Number
 }
@@ -296,7 +296,7 @@ func (left vars) keepWhole(e Expr) Expr {
 	case *Sum:
 		return &ReductionExpr{Reduction: &Reduction{Vars: e.Vars, Body: left.expand(e.X)}, At: e.At}
 	case *Call:
-		return e.mapArgs(left.keepWhole)
+		return e.MapArgs(left.keepWhole)
 	}
 	return e
 }

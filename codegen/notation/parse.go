@@ -30,8 +30,8 @@ const MaxDepth = 1000
 // accesses. A bare sum on the right side, and sum in any form on the left side, is an ordinary
 // name. In sum(i, j, x) the variables are the names followed by a comma, and the body is the last
 // item. Likewise the name of a function of package algebra is a FUNCTION if "(" follows it on the
-// right side, and x**y is pow(x, y). Errors are *diag.Error with the place in src. Parse checks the syntax only; Check does the
-// rest.
+// right side, and x**y is pow(x, y). Errors are *diag.Error with the place in src. Parse checks the
+// syntax only; Check does the rest.
 func Parse(src string) (*Stmt, error) { return ParseIn(src, Span{0, len(src)}) }
 
 // ParseIn parses the part of src at the given span. All spans, also in errors, are offsets in src.

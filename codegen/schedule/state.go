@@ -47,13 +47,14 @@ type state struct {
 	cmd     *Command   // the current command
 	orders  []Order
 	made    []string // the workspaces that precompute commands made
-	// products has the assignments whose innermost loops a library runs as products of matrices. The
-	// value is the number of these loops.
+	// products has the assignments whose innermost loops a library runs as products of matrices.
+	// The value is the number of these loops.
 	products map[*cin.Assign]int
 }
 
-// outsideProducts returns the command that changes loops as fn does, except the loops that a library
-// runs as products of matrices. While fn runs, such a product is an assignment without loops.
+// outsideProducts returns the command that changes loops as fn does, except the loops that a
+// library runs as products of matrices. While fn runs, such a product is an assignment without
+// loops.
 func outsideProducts(fn func(*state) error) func(*state) error {
 	return func(s *state) error {
 		nests := map[cin.Stmt]cin.Stmt{}

@@ -125,9 +125,9 @@ func refuseScheduled(s *state, f *cin.Forall, by string) error {
 	return nil
 }
 
-// gemm replaces loops with one matrix product, in each nest of these loops. If some of the nests read
-// sparse tensors along the loops, gemm leaves those as they are. It reorders them as lowering expects: first the
-// loops that sum, then the loops over the result, in its storage order.
+// gemm replaces loops with one matrix product, in each nest of these loops. If some of the nests
+// read sparse tensors along the loops, gemm leaves those as they are. It reorders them as lowering
+// expects: first the loops that sum, then the loops over the result, in its storage order.
 func gemm(s *state, vars []string, library string) error {
 	switch {
 	case len(vars) < 3:

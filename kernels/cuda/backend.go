@@ -165,8 +165,8 @@ func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 }
 
 // open opens what a leaf calls: libraries, and kernels for the products of dense matrices that
-// cuBLAS does not compute. If must is true, cuBLAS computes all of them. Otherwise it is not used if
-// it is not found, or if the environment says so.
+// cuBLAS does not compute. If must is true, cuBLAS computes all of them. Otherwise it is not used
+// if it is not found, or if the environment says so.
 func (b *Backend) open(l *leaf, calls called, must bool) error {
 	if calls.sparse {
 		if err := b.library(choice.CuSPARSE); err != nil {
@@ -200,8 +200,8 @@ func (b *Backend) library(name string) error {
 	return b.dev.do(func() error { return b.dev.library(name) })
 }
 
-// sharedModules holds the loaded kernels that all leaves of a device share. They are never unloaded,
-// and devices are never closed.
+// sharedModules holds the loaded kernels that all leaves of a device share. They are never
+// unloaded, and devices are never closed.
 var sharedModules struct {
 	sync.Mutex
 	of map[sharedKey]module

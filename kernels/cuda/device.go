@@ -22,8 +22,8 @@ type slot [2]uint64
 // later call, at the latest in sync. All later calls except upload see its effects. An upload may
 // run at the same time, so call sync before an upload to memory that the operation uses.
 type device interface {
-	// do runs f while no other goroutine uses the device. If the device is lost, it returns an error and does not run
-	// f.
+	// do runs f while no other goroutine uses the device. If the device is lost, it returns an
+	// error and does not run f.
 	do(f func() error) error
 	// always runs f in the same way, also if the device is lost.
 	always(f func())

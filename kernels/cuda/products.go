@@ -114,7 +114,8 @@ func joined(loops []axis, none axis) []axis {
 	return list
 }
 
-// inLoops runs all loops, and calls f in each iteration with the offsets of the matrices c, a and b.
+// inLoops runs all loops, and calls f in each iteration with the offsets of the matrices c, a and
+// b.
 func inLoops(list []axis, f func(at [3]int64) error) error {
 	at := make([]int64, len(list))
 	for {
@@ -146,8 +147,8 @@ type productLoops struct{ rows, cols, sums, each []axis }
 
 // divide divides the loops of a product. The first result is p with one row loop, one column loop
 // and one summation loop, and, as its batch, the longest of the other loops over elements of c. The
-// host iterates over the second result. Of the combinations that allowed accepts, divide chooses the
-// one with the most work. It returns false if allowed accepts none.
+// host iterates over the second result. Of the combinations that allowed accepts, divide chooses
+// the one with the most work. It returns false if allowed accepts none.
 func (l *productLoops) divide(p matrixProduct, allowed func(*matrixProduct) bool) (matrixProduct,
 	[]axis, bool) {
 	best, most := [3]int{-1}, int64(0)
@@ -187,9 +188,9 @@ func (l *productLoops) divide(p matrixProduct, allowed func(*matrixProduct) bool
 	return g, append(rest, without(l.sums, best[2])...), true
 }
 
-// gemm runs a matrix product by the device's library, or by kernels of package emit/cuda if there is
-// no library or it does not support the strides. One call covers the loops that divide chooses. The
-// host iterates over the other loops.
+// gemm runs a matrix product by the device's library, or by kernels of package emit/cuda if there
+// is no library or it does not support the strides. One call covers the loops that divide chooses.
+// The host iterates over the other loops.
 func (c *call) gemm(s *ir.Gemm) error {
 	m, n, k, each, err := c.extents(s)
 	if err != nil || m == nil {

@@ -299,8 +299,8 @@ func (b *bench) measure(k kernel, s schedule, operands map[string]*tcs.Tensor,
 		func(got *tcs.Tensor) float64 { return difference(vals(got), want) })
 }
 
-// timeLeaf compiles a job for the GPU, and returns the seconds of its leaf over the operands. off is
-// what the function check returns for the result.
+// timeLeaf compiles a job for the GPU, and returns the seconds of its leaf over the operands. off
+// is what the function check returns for the result.
 func (b *bench) timeLeaf(j *spmd.Job, operands map[string]*tcs.Tensor,
 	check func(*tcs.Tensor) float64) (seconds, off float64, err error) {
 	made, err := j.Compile(b.ctx, "")

@@ -31,8 +31,8 @@ type denseProduct struct {
 
 var limits, small = [2]float64{0.95, 0.5}, [2]float64{0.9, 0.4}
 
-// denseProducts are rows of the group gpu. Each has two lines: the default schedule with cuBLAS, and
-// without it.
+// denseProducts are rows of the group gpu. Each has two lines: the default schedule with cuBLAS,
+// and without it.
 var denseProducts = []denseProduct{
 	{"dense 4096 float64", "C(i,k) = A(i,j) * B(j,k)", 4096, 0, false, false, limits},
 	{"dense 4096 float32", "C(i,k) = A(i,j) * B(j,k)", 4096, 0, true, false, limits},

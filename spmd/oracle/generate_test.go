@@ -294,3 +294,12 @@ func (g *generator) format(order int, kinds string, result bool) tensor.Format {
 		}
 	}
 }
+
+// plainFormat returns a format with only compressed levels.
+func plainFormat(order int) tensor.Format {
+	f, err := notation.ParseFormat(strings.Repeat("s", order))
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	return f
+}

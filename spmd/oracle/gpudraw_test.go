@@ -338,8 +338,8 @@ func (d *unitDrawer) draw() (list []string, err error) {
 	return list, d.try(list)
 }
 
-// outermost draws a command that runs the outermost loop of a path on blocks. Half of the loops that
-// no command made run on all threads of the blocks.
+// outermost draws a command that runs the outermost loop of a path on blocks. Half of the loops
+// that no command made run on all threads of the blocks.
 func (d *unitDrawer) outermost(p path) string {
 	v := p.loops[0].Var
 	c := command(v, "GPUBlock", d.race(v, p.to, d.blockSum(p)))

@@ -593,12 +593,3 @@ func (g *programGen) splits(text string) []string {
 	}
 	return list
 }
-
-// plainFormat returns a format with only compressed levels.
-func plainFormat(order int) tensor.Format {
-	f, err := notation.ParseFormat(strings.Repeat("s", order))
-	if err != nil {
-		panic("BUG: oracle: " + err.Error())
-	}
-	return f
-}

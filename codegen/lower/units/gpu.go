@@ -81,10 +81,10 @@ func Spread(l *scope.Leaf, name string, lo, hi ir.Expr, body func(x ir.Expr)) {
 	})})
 }
 
-// Grid emits the loop f, whose iterations run in chunks on blocks (cin.Forall.Chunk). The threads of
-// a block divide the block's chunk among themselves: each runs a range of neighbouring coordinates.
-// body emits the code for the coordinates from lo up to, but not including, hi. Grid returns the
-// loop over all coordinates of f in e.
+// Grid emits the loop f, whose iterations run in chunks on blocks (cin.Forall.Chunk). The threads
+// of a block divide the block's chunk among themselves: each runs a range of neighbouring
+// coordinates. body emits the code for the coordinates from lo up to, but not including, hi. Grid
+// returns the loop over all coordinates of f in e.
 func Grid(f *cin.Forall, e *scope.Env, body func(lo, hi ir.Expr)) {
 	l := e.Leaf
 	all := e.RangeOf(f.Var)

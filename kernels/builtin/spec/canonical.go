@@ -93,10 +93,8 @@ func (n Names) expr(e notation.Expr) notation.Expr {
 		x := n.expr(e.X) // names are assigned from left to right
 		return &notation.Binary{Op: e.Op, X: x, Y: n.expr(e.Y)}
 	case *notation.Call:
-		c := &notation.Call{Func: e.Func}
-		for _, x := range e.Args {
-			c.Args = append(c.Args, n.expr(x))
-		}
+		c := e.MapArgs(n.expr)
+		c.At = notation.Span{}
 		return c
 	case *notation.Sum:
 		vars := n.list(e.Vars)
