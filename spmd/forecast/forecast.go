@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"distaff/codegen"
+	"distaff/codegen/notation"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
@@ -73,8 +74,12 @@ func New(k *prepared.Planned, code *prepared.Code, want Wanted) *Forecast {
 			Format: k.Reader.Formats[name]}}
 	if s.Entries = estimate.Space(s.Layout.Dims); s.Sparse() {
 		d := estimate.Densities{Of: x.sparse, Size: k.Reader.Sizes.Vars}
-		s.Pattern = d.Pattern(k.Problem.Norm.LHS.Vars, k.Problem.Summed().Terms)
-		s.Entries *= d.Sum(k.Problem.Summed().Terms, nil)
+		terms := k.Problem.Summed().Terms
+		if lhs := k.Problem.Norm.LHS; k.Problem.Norm.Accumulate && x.reads(lhs.Name) {
+			terms = append([]*notation.Term{{Factors: []notation.Factor{lhs}}}, terms...)
+		}
+		s.Pattern = d.Pattern(k.Problem.Norm.LHS.Vars, terms)
+		s.Entries *= d.Sum(terms, nil)
 	}
 	x.widen(s)
 	x.tensors, x.homes = append(x.tensors, s), append(x.homes, s)
@@ -86,6 +91,12 @@ func New(k *prepared.Planned, code *prepared.Code, want Wanted) *Forecast {
 		x.homes[len(x.homes)-1] = last
 	}
 	return x
+}
+
+// reads reports whether the statement reads an operand of the given name.
+func (x *Forecast) reads(name string) bool {
+	return slices.ContainsFunc(x.k.Problem.Operands,
+		func(o plan.Operand) bool { return o.Name == name })
 }
 
 // widen sets the minimum integer widths of the result's level arrays to the widths that leaves

@@ -52,3 +52,20 @@ func TestForecast(t *testing.T) {
 		}
 	}
 }
+
+// TestEntriesOfSum checks that the forecast counts the entries of the old value of a += statement.
+func TestEntriesOfSum(t *testing.T) {
+	job := spmd.Job{Statement: "A(i,j) += B(i,j)",
+		Formats: map[string]string{"A": "ds", "B": "ds"},
+		Sizes:   map[string][]int64{"A": {100, 100}},
+		Inputs: map[string]spmd.Input{
+			"A": spmd.Generated("uniform:1000"), "B": spmd.Generated("uniform:10")}}
+	job.Target, job.Threads, job.Ranks = spmd.Interpreter, 1, 1
+	p, err := job.Plan(context.Background(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Tensors[len(p.Tensors)-1].Entries; got < 1000 || got > 1010 {
+		t.Errorf("got %d entries of the result, want 1000 to 1010", got)
+	}
+}
