@@ -59,8 +59,8 @@ func dataFlags() []cli.Flag {
 			"`i:N` or T:N,N,... the size of an index variable, or the sizes of a tensor's "+
 				"modes; 1e6 is 1000000"),
 		list("i", al("input"), catData,
-			"`T:FILE` reads T from a .tcs .tns .mtx .rb .ttx .npy .npz file (.gz and .zst too); "+
-				"T:-.tns reads standard input, and alpha:2.5 sets a scalar"),
+			"`T:FILE` reads T from a .tcs .tns .mtx .rb .ttx .npy .npz file (.gz .zst .bz2 "+
+				".xz .tar.gz too), or one tensor of it (T:FILE:NAME); T:-.tns reads standard input, and alpha:2.5 sets a scalar"),
 		list("g", al("generate"), catData,
 			"`T:KIND` generates T: "+gen.Forms+"; values are in (0,1], or with :int at the end "+
 				"integers 1 to 9"),

@@ -194,6 +194,17 @@ func (f *Format) checkOrder(path string, order int) error {
 
 // canWrite returns an error if the format of the path's extension can't be written.
 func canWrite(path string) error {
+	file, name := text.Split(path)
+	packed := strings.ToLower(text.PackedExt(file))
+	switch {
+	case text.IsTar(file):
+		return errorf(path, "tar archives cannot be written, only read")
+	case packed == ".bz2" || packed == ".xz":
+		return errorf(path, "%s files cannot be written, only read; want .gz or .zst", packed)
+	case name != "":
+		return errorf(path, "got the name of a tensor in a file, which is only for inputs; want %s",
+			tensor.Printable(file))
+	}
 	f, err := formatOf(path, writable)
 	if err != nil {
 		return err

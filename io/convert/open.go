@@ -93,7 +93,8 @@ func OpenTensorFile(path, tmp string) (t *tcs.Tensor, mapped bool, err error) {
 // returns the line numbers of the first two such entries; see text.Locate. If the file is not a
 // regular file, it returns 0 and 0.
 func Locate(path string, opt coo.Options, coord []int64) (first, second int) {
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || text.Stdin(path) {
+	file, _ := text.Split(path)
+	if st, err := os.Stat(file); err != nil || !st.Mode().IsRegular() || text.Stdin(path) {
 		return 0, 0
 	}
 	s, err := Open(path, opt)

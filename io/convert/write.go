@@ -47,10 +47,12 @@ func Reads(purpose, path string) outfile.Use { return use(purpose, path, false) 
 func Writes(purpose, path string) outfile.Use { return use(purpose, path, true) }
 
 func use(what, path string, writes bool) outfile.Use {
-	if text.Stdin(path) {
-		path = "-"
+	file, name := text.Split(path)
+	if text.Stdin(file) {
+		file = "-"
 	}
-	return outfile.Use{What: what, Path: path, Writes: writes, Tensor: true}
+	// An output must not replace a file that has other tensors too.
+	return outfile.Use{What: what, Path: file, Writes: writes, Tensor: name == ""}
 }
 
 // WriteTensor writes the tensor to path, in the format of its extension.
@@ -137,13 +139,10 @@ func WriteStream(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.
 	})
 }
 
-// Compressed reports whether path has the extension of a compressed file.
+// Compressed reports whether path has the extension of a compressed file or a tar archive.
 func Compressed(path string) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".gz", ".zst":
-		return true
-	}
-	return false
+	file, _ := text.Split(path)
+	return text.PackedExt(file) != "" || text.IsTar(file)
 }
 
 // Room returns an error if the disk does not have enough room for an output of nnz entries. It

@@ -14,6 +14,10 @@ import (
 	"distaff/io/text"
 )
 
+// blocksMember is the name of a BSR matrix that is read as a tensor of its blocks, in paths of the
+// form FILE:NAME.
+const blocksMember = "blocks"
+
 // archive is an open .npz file.
 type archive struct {
 	src     *text.Source
@@ -22,8 +26,9 @@ type archive struct {
 }
 
 // OpenNpz opens the .npz file at path and returns a stream of its entries. The file must contain a
-// sparse array that SciPy or pydata/sparse saved, or exactly one dense array. The stream knows the
-// exact sizes of the modes. The stream owns the file.
+// sparse array that SciPy or pydata/sparse saved, or dense arrays. If it contains several dense
+// arrays, path is FILE:NAME and selects one. The stream knows the exact sizes of the modes. The
+// stream owns the file.
 func OpenNpz(path string, opt coo.Options) (coo.Stream, error) {
 	return text.Open(path, opt, newNpz)
 }
@@ -60,16 +65,18 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		a.members[name] = f
 		a.names = append(a.names, name)
 	}
-	if a.members["format"] != nil || a.members["coords"] != nil {
+	name := strings.TrimSuffix(src.Member, ".npy")
+	if (a.members["format"] != nil || a.members["coords"] != nil) &&
+		(name == "" || name == blocksMember) {
 		return a.sparse(opt)
 	}
-	if len(a.names) != 1 {
-		return nil, text.Dataf(src.Name, 0, 0,
-			"got %s%s, want either one array or what scipy.sparse.save_npz or sparse.save_npz "+
-				"writes",
-			text.Plural(int64(len(a.names)), "array", "arrays"), a.list())
+	if name == "" && len(a.names) == 1 {
+		name = a.names[0]
 	}
-	d := &array{src: src, open: a.opener(a.names[0]), what: a.what(a.names[0]), opt: opt}
+	if a.members[name] == nil {
+		return nil, text.NoMember(src.Name, src.Member, a.names)
+	}
+	d := &array{src: src, open: a.opener(name), what: a.what(name), opt: opt}
 	if err := d.init(); err != nil {
 		return nil, err
 	}
@@ -304,6 +311,12 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 			"got the format %s, want csr, csc, coo, bsr or dia",
 			text.Quote([]byte(name)))
 	}
+	inBlocks := name == "bsr" &&
+		(opt.Order == 4 || len(opt.Dims) == 4 || a.src.Member == blocksMember)
+	if a.src.Member == blocksMember && !inBlocks {
+		return nil, text.Commandf(a.src.Name, 0, 0, "got a matrix in format %s, which has no %s",
+			text.Quote([]byte(name)), blocksMember)
+	}
 	dims, err := a.sizes(points, name == "coo" || name == "csr")
 	if err != nil {
 		return nil, err
@@ -318,6 +331,10 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	w, err := s.start()
 	if err != nil {
 		return nil, err
+	}
+	if b, ok := w.(*blocks); ok && inBlocks {
+		s.full = []int64{b.inner.rows, b.inner.cols, b.r, b.c}
+		dims = s.full
 	}
 	elems := w.data().header
 	s.nat, s.count = elems.dtype.typ(), elems.count

@@ -19,7 +19,7 @@ import (
 
 // testdata is made by NumPy and SciPy: see make.py.
 func open(path string, opt coo.Options) (coo.Stream, error) {
-	if strings.HasSuffix(path, ".npz") {
+	if strings.Contains(path, ".npz") {
 		return OpenNpz(path, opt)
 	}
 	return Open(path, opt)
@@ -200,6 +200,8 @@ func TestReadSparse(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
+	// the matrix of TestNpz in blocks of 2x2
+	const blocks = "[[0 0 0 1]:(1.5+0i) [1 0 0 0]:(2+0i) [1 1 0 1]:(-3+0i) [1 1 1 1]:(4+0i)]"
 	for _, c := range []struct {
 		file string
 		opt  coo.Options
@@ -212,6 +214,12 @@ func TestOptions(t *testing.T) {
 			"[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(-3+0i) [1 2]:(4+0i)]"},
 		{"csr.npz", coo.Options{Type: tensor.Float32, Dims: []int64{-1, 4}}, "[4 4]",
 			"[[0 1]:(1.5+0i) [2 0]:(0+0i) [2 3]:(-3+0i) [3 3]:(4+0i)]"},
+		{"two.npz:b", coo.Options{}, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
+		{"one.npz:arr_0.npy", coo.Options{}, "[2 3]",
+			"[[0 1]:(1+0i) [0 2]:(2+0i) [1 0]:(3+0i) [1 1]:(4+0i) [1 2]:(5+0i)]"},
+		{"csr.npz:indptr", coo.Options{}, "[5]", "[[1]:(1+0i) [2]:(1+0i) [3]:(3+0i) [4]:(4+0i)]"},
+		{"bsr.npz:blocks", coo.Options{}, "[2 2 2 2]", blocks},
+		{"bsr_deflated.npz", coo.Options{Order: 4, Dims: []int64{-1, 2, -1, 2}}, "[2 2 2 2]", blocks},
 		{"order1.npy", coo.Options{Order: 1, Dims: []int64{3}}, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
 	} {
 		s, err := open("testdata/"+c.file, c.opt)
@@ -328,7 +336,13 @@ func TestMalformed(t *testing.T) {
 		{"testdata/missing.npz", coo.Options{}, 3,
 			"testdata/missing.npz: the member indices is missing (format, shape, indptr, data); want what scipy.sparse.save_npz writes"},
 		{"testdata/member.npz", coo.Options{}, 3, `got the member "readme.txt", want only .npy files`},
-		{"testdata/two.npz", coo.Options{}, 3, "2 arrays (a, b), want either one array or what scipy.sparse.save_npz or sparse.save_npz writes"},
+		{"testdata/two.npz", coo.Options{}, 2, "testdata/two.npz: the file contains several " +
+			"tensors; want FILE:NAME with one of the names a, b"},
+		{"testdata/two.npz:c", coo.Options{}, 2, "testdata/two.npz: the file has no c; want " +
+			"FILE:NAME with one of the names a, b"},
+		{"testdata/csr.npz:blocks", coo.Options{}, 2,
+			`got a matrix in format "csr", which has no blocks`},
+		{"testdata/csr.npz", coo.Options{Order: 4}, 2, "the array has 2 dimensions"},
 		{"testdata/bad_coords_low.npz", coo.Options{}, 3,
 			"bad_coords_low.npz: coords: got -1 at [0,0], want 0 to 1: the size of mode " +
 				"0 is 2"},

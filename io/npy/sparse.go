@@ -222,12 +222,12 @@ func (a *archive) blocks(s *sparse) (walker, error) {
 	return w, nil
 }
 
-// next implements walker. It returns the elements of blocks, without zeros.
+// next implements walker. It returns the elements of blocks, without zeros. If at has four modes,
+// they are the coordinates of a block and of an element in the block.
 func (w *blocks) next(at [][]int64, vals []byte, most int) (int, error) {
-	rows, cols := at[0][:most], at[1][:most]
 	for {
 		n := 0
-		for n < len(rows) {
+		for n < most {
 			if w.k == w.n {
 				var err error
 				w.k = 0
@@ -238,8 +238,12 @@ func (w *blocks) next(at [][]int64, vals []byte, most int) (int, error) {
 					break
 				}
 			}
-			rows[n] = w.i[w.k]*w.r + w.within/w.c
-			cols[n] = w.j[w.k]*w.c + w.within%w.c
+			i, j, row, col := w.i[w.k], w.j[w.k], w.within/w.c, w.within%w.c
+			if len(at) == 4 {
+				at[0][n], at[1][n], at[2][n], at[3][n] = i, j, row, col
+			} else {
+				at[0][n], at[1][n] = i*w.r+row, j*w.c+col
+			}
 			n++
 			if w.within++; w.within == w.r*w.c {
 				w.within = 0

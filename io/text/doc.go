@@ -2,7 +2,8 @@
 //
 // A Source is a file that can be read from its start any number of times. Regular files are
 // opened again; standard input and pipes are stored in a temporary file while they are read. A
-// Source recognizes gzip and zstd files by their first bytes and decompresses them.
+// Source recognizes compressed files by their first bytes and decompresses them. In a tar archive,
+// it reads one of the files.
 //
 // A Head reads the first lines of a Source one by one, for the header. A Pipe reads the rest.
 // It cuts the text into blocks of about 256 KiB at line ends, parses the blocks in several
@@ -20,8 +21,11 @@
 //
 //	source.go   a file that can be read from its start any number of times
 //	spool.go    a pipe that can be read from its start any number of times
+//	packing.go  the kinds of compression
 //	gunzip.go   the members of a gzip file
 //	frames.go   the frames of a zstd file
+//	xzblocks.go the blocks of an xz file
+//	member.go   paths FILE:NAME, and the members of a tar archive
 //	kept.go     the decompressed content of a file, kept for later readers
 //	pipe.go     reading in blocks
 //	head.go     header lines

@@ -29,7 +29,7 @@ type kept struct {
 // and the content has room (see kept), later readers read the stored content instead of
 // decompressing the file again.
 func (s *Source) Keep() {
-	if s.pack != plain && s.kept == nil {
+	if s.packed() && s.kept == nil {
 		s.kept = &kept{tmp: s.tmp}
 	}
 }

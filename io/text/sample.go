@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"io"
 	"sync/atomic"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // sampleSize is the number of bytes of text that About reads.
@@ -41,24 +39,15 @@ func (e *Entries) About() (n int64, known bool) {
 // sample returns at most n bytes from the start of the decompressed content. share is the fraction
 // of the file that these bytes are stored in, from 0 to 1. It is 0 if the fraction is unknown.
 func (s *Source) sample(n int) (content []byte, share float64) {
-	if s.file == nil || s.size == 0 {
+	if s.file == nil || s.size == 0 || s.tar != nil {
 		return nil, 0
 	}
 	var read atomic.Int64
 	var r io.Reader = &counted{r: io.NewSectionReader(s.file, 0, s.size), n: &read}
-	switch s.pack {
-	case gzipped:
-		// Buffered input counts as read, so the buffer is small.
-		z, err := newMembers(r, 1<<12)
-		if err != nil {
-			return nil, 0
-		}
-		defer z.Close()
-		r = z
-	case zstandard:
-		// A single decoder does not read ahead, and buffered input counts as read.
-		z, err := zstd.NewReader(newFrames(r, 1<<12), zstd.WithDecoderMaxWindow(uint64(s.window())),
-			zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1))
+	if s.pack != nil {
+		// Buffered input counts as read, so the buffer is small. For the same reason a single
+		// goroutine decompresses.
+		z, err := s.pack.open(s, r, 1<<12, 1)
 		if err != nil {
 			return nil, 0
 		}

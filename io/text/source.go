@@ -1,12 +1,10 @@
 package text
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 
@@ -28,23 +26,19 @@ const (
 	largeWindow = 1 << 31
 )
 
-type packing uint8
-
-const (
-	plain packing = iota
-	gzipped
-	zstandard
-)
-
 // Source is a file, standard input or a pipe. It can be read from its start any number of
 // times, by several readers at the same time.
 type Source struct {
 	Name string // for messages
 
+	// Member is the name after the colon of a path FILE:NAME (see Split), or "".
+	Member string
+
 	file  *os.File // nil unless it is a regular file
 	size  int64    // bytes of the regular file
 	spool *spool   // nil if it is a regular file
-	pack  packing
+	pack  *packing // nil if the file is not compressed
+	tar   *tarball // nil unless the content is a member of a tar archive
 	done  atomic.Int64
 
 	limit   int64 // bytes of memory that reading may use; 0: a quarter of the machine's
@@ -80,7 +74,12 @@ func Open(path string, opt coo.Options, read func(*Source, coo.Options) (coo.Str
 // OpenSource opens path. The bytes of standard input or a pipe are kept for later readers: in
 // memory while there are few, then in an unlinked file in folder tmp.
 func OpenSource(path, tmp string) (*Source, error) {
-	s := &Source{Name: path, tmp: tmp}
+	whole := path
+	path, member := Split(path)
+	s := &Source{Name: path, Member: member, tmp: tmp}
+	if IsTar(path) {
+		s.Name, s.tar = whole, newTarball(path, member)
+	}
 	if Stdin(path) {
 		s.Name = "standard input"
 		s.spool = newSpool(io.NopCloser(os.Stdin), tmp)
@@ -103,20 +102,14 @@ func OpenSource(path, tmp string) (*Source, error) {
 			s.spool = newSpool(f, tmp)
 		}
 	}
-	head := make([]byte, 4)
+	head := make([]byte, magicSize)
 	n, err := io.ReadFull(s.raw(nil), head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		s.Close()
 		return nil, openError(s.Name, err)
 	}
-	switch head = head[:n]; {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		s.pack = gzipped
-	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}),
-		n == 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], []byte{0x2a, 0x4d, 0x18}):
-		s.pack = zstandard
-	case n == 0 && (strings.HasSuffix(strings.ToLower(path), ".gz") ||
-		strings.HasSuffix(strings.ToLower(path), ".zst")):
+	s.pack = packingOf(head[:n])
+	if n == 0 && PackedExt(path) != "" {
 		s.Close()
 		return nil, Dataf(s.Name, 0, 0,
 			"got an empty file, want compressed data, as the name says")
@@ -160,26 +153,26 @@ func (s *Source) Reader() (io.ReadCloser, error) {
 	return r, err
 }
 
-// decompressed returns a reader that decompresses the content.
+// decompressed returns a reader that decompresses the content. If the content is a member of a tar
+// archive, the reader starts at the member.
 func (s *Source) decompressed() (*wrapped, error) {
-	raw := s.raw(&s.done)
-	switch s.pack {
-	case gzipped:
-		z, err := newMembers(raw, 1<<18)
+	w := &wrapped{s: s, r: s.raw(&s.done), close: func() error { return nil }}
+	if s.pack != nil {
+		r, err := s.pack.open(s, w.r, 1<<18, 0)
 		if err != nil {
-			return nil, s.wrap(err, "gzip")
+			return nil, s.wrap(err, s.pack.name)
 		}
-		return &wrapped{s: s, r: z, what: "gzip", close: z.Close}, nil
-	case zstandard:
-		z, err := zstd.NewReader(newFrames(raw, 1<<18), zstd.WithDecoderMaxWindow(uint64(s.window())),
-			zstd.WithDecoderLowmem(true))
-		if err != nil {
-			return nil, s.wrap(err, "zstd")
-		}
-		return &wrapped{s: s, r: z, what: "zstd", close: func() error { z.Close(); return nil }},
-			nil
+		w.r, w.what, w.close = r, s.pack.name, r.Close
 	}
-	return &wrapped{s: s, r: raw, close: func() error { return nil }}, nil
+	if s.tar != nil {
+		member, err := s.tar.find(w)
+		if err != nil {
+			w.close()
+			return nil, err
+		}
+		w = &wrapped{s: s, r: member, what: "tar", close: w.close}
+	}
+	return w, nil
 }
 
 // window returns the largest window, in bytes, that a zstd stream may use.
@@ -192,9 +185,9 @@ func (s *Source) window() int64 {
 }
 
 // Plain returns the open file and its size if the content can be read at any offset and mapped:
-// a regular file that is not compressed. Otherwise f is nil. The Source still owns f.
+// a regular file that is neither compressed nor a tar archive. Otherwise f is nil. The Source still owns f.
 func (s *Source) Plain() (f *os.File, size int64) {
-	if s.file == nil || s.pack != plain {
+	if s.file == nil || s.packed() {
 		return nil, 0
 	}
 	return s.file, s.size
@@ -223,7 +216,8 @@ func (s *Source) Close() error {
 // "". The exit code is one of these:
 //
 //   - ExitRun for an error of the operating system or of temporary files.
-//   - ExitMemory if the memory limit is too small for the window of a zstd file.
+//   - ExitMemory if the memory limit is too small for the window of a zstd file or the dictionary
+//     of an xz file.
 //   - ExitData for any other error, for example if the data are damaged or a window is larger than
 //     largeWindow.
 func (s *Source) wrap(err error, what string) error {
@@ -237,7 +231,7 @@ func (s *Source) wrap(err error, what string) error {
 	if errors.As(err, &pe) || errors.As(err, &se) || errors.As(err, &temp) {
 		return &Error{File: s.Name, Msg: err.Error(), Exit: ExitRun, Err: err}
 	}
-	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, errDictionary) {
 		e := &Error{File: s.Name,
 			Msg: fmt.Sprintf("%s: its window, or what it refers back to, is larger than %s", what,
 				tensor.Bytes(s.window())), Exit: ExitData, Err: err}
@@ -291,18 +285,6 @@ func (w *wrapped) Read(p []byte) (int, error) {
 
 func (w *wrapped) Close() error { return w.close() }
 
-// Ext returns the extension of path in lower case, after removing an extension for compression. For
-// example, it returns ".tns" for "b.TNS.gz" and for "-.tns". For "-", which is standard input or
-// output, it also returns ".tns".
-func Ext(path string) string {
-	if Stdin(path) && !strings.HasPrefix(path, "-.") {
-		return ".tns"
-	}
-	base := strings.ToLower(filepath.Base(path))
-	base = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".zst")
-	return filepath.Ext(base)
-}
-
 // ReaderAt returns access to the decompressed content at any offset, and the size of the content.
 // If the file is a pipe or compressed, ReaderAt first reads all of it, and stores the content in
 // memory and, if it is long, in a temporary file. The Source closes the returned ReaderAt. For a
@@ -312,7 +294,7 @@ func (s *Source) ReaderAt() (io.ReaderAt, int64, error) {
 		return &countedAt{f, s}, size, nil
 	}
 	sp := s.spool
-	if s.pack != plain {
+	if s.packed() {
 		if s.content == nil {
 			r, err := s.Reader()
 			if err != nil {

@@ -216,7 +216,7 @@ func (e *Entries) open() error {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	size := int64(BlockSize)
-	if _, total := e.Src.Progress(); total > 0 && e.Src.pack == plain {
+	if _, total := e.Src.Progress(); total > 0 && !e.Src.packed() {
 		size = min(size, max(total-e.Start+1, 1<<12))
 	}
 	if e.Opt.Limit > 0 {

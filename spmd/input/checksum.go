@@ -50,9 +50,11 @@ func Checksum(file, tmp string) (string, error) {
 	return tcsfile.Checksum(t), nil
 }
 
-// FileSum returns the SHA-256 of a file's bytes, in the form of the statistics. It returns "" for
-// standard input, pipes and devices, which can be read only once.
+// FileSum returns the SHA-256 of a file's bytes, in the form of the statistics. path may be
+// FILE:NAME (see text.Split). FileSum returns "" for standard input, pipes and devices, which can be
+// read only once.
 func FileSum(path string) (string, error) {
+	path, _ = text.Split(path)
 	if info, err := os.Stat(path); text.Stdin(path) || err == nil && !info.Mode().IsRegular() {
 		return "", nil
 	}

@@ -13,7 +13,8 @@ func (s *Source) recordState() {
 	if text.Stdin(s.In.File) {
 		return
 	}
-	if st, err := os.Stat(s.In.File); err == nil && st.Mode().IsRegular() {
+	file, _ := text.Split(s.In.File)
+	if st, err := os.Stat(file); err == nil && st.Mode().IsRegular() {
 		s.found = st
 	}
 }
@@ -47,7 +48,8 @@ func (s *Source) changed(several bool) error {
 	if s.found == nil || s.Scalar != nil {
 		return nil
 	}
-	st, err := os.Stat(s.In.File)
+	file, _ := text.Split(s.In.File)
+	st, err := os.Stat(file)
 	switch {
 	case err != nil:
 		return nil

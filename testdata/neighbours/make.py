@@ -1,0 +1,43 @@
+"""Writes the files in this folder with the libraries that their formats belong to.
+
+Needs numpy, scipy. All matrices are the matrix A of 4 rows and 5 columns, or its parts.
+"""
+
+import bz2
+import io
+import lzma
+import os
+import tarfile
+
+import numpy as np
+import scipy.io
+import scipy.sparse as sp
+
+os.chdir(os.path.dirname(os.path.abspath(__file__)))
+
+A = sp.csr_matrix(np.array([[1.5, 0, 0, -2, 0], [0, 0, 3, 0, 0], [0, 0, 0, 0, 0], [4, 0, 0, 0, 0.25]]))
+b = np.array([1.0, 2.0, 3.0, 4.0])
+
+
+def text(m):
+    out = io.BytesIO()
+    scipy.io.mmwrite(out, m)
+    return out.getvalue()
+
+
+def write(name, data):
+    with open(name, "wb") as f:
+        f.write(data)
+
+
+write("A.mtx", text(A))
+write("A.mtx.bz2", bz2.compress(text(A)))
+write("A.mtx.xz", lzma.compress(text(A)))
+with tarfile.open("A.tar.gz", "w:gz") as t:
+    for name, m in ("A/A_b.mtx", b.reshape(4, 1)), ("A/A.mtx", A):
+        data = text(m)
+        info = tarfile.TarInfo(name)
+        info.size = len(data)
+        t.addfile(info, io.BytesIO(data))
+np.savez("arrays.npz", A=A.toarray(), b=b)
+sp.save_npz("bsr.npz", A.tobsr((2, 5)))
