@@ -105,6 +105,9 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 		if f.Tensor(o.Tensor) == nil {
 			return nil, noTensor(f, "-o="+o.Tensor+":"+o.File, o.Tensor)
 		}
+		if why := f.MayLackValues(o.Tensor); why != "" {
+			return nil, argv.Errorf("-o=%s:%s: %[1]s %[3]s", o.Tensor, o.File, why)
+		}
 		if old, ok := out.Outputs[o.Tensor]; ok && old != o.File {
 			return nil, argv.Errorf(
 				"got both -o=%s:%s and -o=%[1]s:%[3]s, want one file for %[1]s",

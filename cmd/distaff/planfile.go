@@ -36,7 +36,7 @@ func printFilePlan(w io.Writer, file string, p *spmd.PlannedFile) {
 		t.Flush()
 	}
 	fmt.Fprintf(w, "\n%s, all runs with what moves%s\n", tensor.Printable(file),
-		map[bool]string{true: ", at most: a repeat may end earlier"}[p.AtMost])
+		map[bool]string{true: ", at most: conditions decide what runs"}[p.AtMost])
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "a rank\ttotal\tmin\tmean\tmax\t")
 	for _, q := range planview.Traffic(p.Comm) {

@@ -61,6 +61,13 @@ func (f *File) bind(items []Item) error {
 			err = it.bind()
 		case *Repeat:
 			err = f.bindRepeat(it)
+		case *If:
+			f.bindCond(it.Cond)
+			if err = f.bind(it.Then); err == nil {
+				err = f.bind(it.Else)
+			}
+		case *Leave:
+			f.bindCond(it.Cond)
 		}
 		if err != nil {
 			return err
@@ -118,11 +125,13 @@ func (f *File) bindRepeat(t *Repeat) error {
 		}
 		return err
 	}
-	if c := t.Until; c != nil {
-		c.X, c.Y = f.put(c.rawX, nil), f.put(c.rawY, nil)
+	if t.Until != nil {
+		f.bindCond(t.Until)
 	}
 	return f.bind(t.Body)
 }
+
+func (f *File) bindCond(c *Cond) { c.X, c.Y = f.put(c.rawX, nil), f.put(c.rawY, nil) }
 
 func (s *Statement) bind() error {
 	f := s.file

@@ -16,11 +16,18 @@ import (
 func (f *File) Check() error {
 	f.Tensors = slices.DeleteFunc(f.Tensors, func(t *Tensor) bool { return !t.Declared })
 	c := &checker{f: f, names: map[string]named{}, states: map[string]*state{},
-		firstWrite: map[string]notation.Span{}}
+		firstWrite: map[string]notation.Span{}, written: map[string]bool{},
+		sometimes: map[string]Item{}}
 	for _, step := range []func() error{c.declareNames, c.givenSizes, c.declarations, c.order,
 		c.products, c.outputs} {
 		if err := step(); err != nil {
 			return err
+		}
+	}
+	f.maybe = map[string]string{}
+	for name, by := range c.sometimes {
+		if !c.written[name] {
+			f.maybe[name] = c.mayLackValues(by)
 		}
 	}
 	if _, err := f.CheckTypes(f.givenTypes()); err != nil {
@@ -37,6 +44,11 @@ type checker struct {
 	states map[string]*state
 	// firstWrite has the first left side with each tensor, in the order of the file.
 	firstWrite map[string]notation.Span
+	// written has the tensors that have values at the current place, whatever conditions were true
+	// on the way. sometimes has the items that decided whether a tensor has values.
+	written   map[string]bool
+	sometimes map[string]Item
+	loops     []*loop // the repeats around the current place
 }
 
 // named is the meaning of a name, and the place where the name got it.
@@ -47,9 +59,8 @@ type named struct {
 
 // state describes a tensor at a point of the file's run.
 type state struct {
-	t       *Tensor
-	at      notation.Span // the place that says how many modes it has
-	written bool          // the tensor has values
+	t  *Tensor
+	at notation.Span // the place that says how many modes it has
 }
 
 // recordName records the meaning of a name. thing is the kind of the named thing, for example
@@ -90,7 +101,8 @@ func (c *checker) declareNames() error {
 			}
 		case *Tensor:
 			err = c.recordName(it.Name, "tensor", it.at)
-			c.states[it.Name] = &state{t: it, at: it.at, written: it.given()}
+			c.states[it.Name] = &state{t: it, at: it.at}
+			c.written[it.Name] = it.given()
 		}
 		if err != nil {
 			return err
@@ -122,14 +134,13 @@ func (c *checker) declareNames() error {
 // nor an index variable of a statement.
 func (c *checker) givenSizes() error {
 	vars := map[string]bool{}
-	c.f.statements(c.f.Items, func(s *Statement) error {
+	for s := range c.f.Statements() {
 		for _, a := range append(s.raw.Accesses(), s.raw.LHS) {
 			for _, v := range a.Vars {
 				vars[v] = true
 			}
 		}
-		return nil
-	})
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.f.Sizes)) {
 		if c.names[name].what != "size" && !vars[name] {
 			return diag.Errorf(Unknown, "-d=%s:%d: %s has neither a size nor an index variable %s", name,
@@ -230,12 +241,17 @@ func (c *checker) outputs() error {
 				t.Name, old.Name, c.f.line(span(old.ToAt)))
 		}
 		files[t.To] = t
-		if s := c.states[t.Name]; !s.written {
-			return c.f.Errorf(t.ToAt, ReadEarly,
-				"got to for tensor %s, which gets no values: it must have either from or a "+
-					"statement that computes it",
-				t.Name)
+		if c.written[t.Name] {
+			continue
 		}
+		if it := c.sometimes[t.Name]; it != nil {
+			return c.f.Errorf(t.ToAt, ReadEarly, "got to for tensor %s, which %s", t.Name,
+				c.mayLackValues(it))
+		}
+		return c.f.Errorf(t.ToAt, ReadEarly,
+			"got to for tensor %s, which gets no values: it must have either from or a "+
+				"statement that computes it",
+			t.Name)
 	}
 	return nil
 }

@@ -20,6 +20,19 @@ type Cond struct {
 	opAt       notation.Span
 }
 
+// CondOf returns the condition of an item, or nil if it has none.
+func CondOf(it Item) *Cond {
+	switch it := it.(type) {
+	case *Repeat:
+		return it.Until
+	case *If:
+		return it.Cond
+	case *Leave:
+		return it.Cond
+	}
+	return nil
+}
+
 // MaxOperands is the maximum count of literals and scalars in a condition. It equals the maximum
 // count of terms in a statement.
 const MaxOperands = notation.MaxTerms
@@ -39,11 +52,11 @@ func (c *Cond) operands() int {
 	return n
 }
 
-// cond parses a condition up to the end of r.
-func (p *parser) cond(r *reader) *Cond {
+// cond parses a condition up to the end of r. word is the keyword before the condition.
+func (p *parser) cond(r *reader, word string) *Cond {
 	c := &Cond{f: p.f}
 	if r.next() == 0 {
-		r.got("a comparison of scalars, as in until rr < 1e-9")
+		r.got("a comparison of scalars, as in " + word + " rr < 1e-9")
 	}
 	x := r.until("<>=!")
 	c.Op, c.opAt = r.comparison()
@@ -60,7 +73,7 @@ func (p *parser) cond(r *reader) *Cond {
 			case *notation.Sum:
 				r.fail(e.At, Syntax,
 					"got sum(...) in a condition, want scalars: compute the sum in a "+
-						"statement inside the repeat")
+						"statement above")
 			case *notation.Access:
 				if len(e.Vars) > 0 {
 					r.fail(e.At, Syntax, "got %s in a condition, want scalars only", e)

@@ -11,6 +11,9 @@ var Lines = Help{
 	{"machine NAME(SIZE, ...)", "arranges the ranks in a grid"},
 	{"STATEMENT", "computes a tensor from others"},
 	{"repeat N until COND or fail { ... }", "runs the lines between { and } again"},
+	{"if COND { ... } else { ... }", "runs the lines of one of the two blocks"},
+	{"break if COND", "ends the repeat around it"},
+	{"continue if COND", "ends the pass of the repeat around it"},
 	{"print NAME", "prints a scalar, or one line about a tensor"},
 	{"place NAME (x,y) -> M(x)", "moves a tensor to other ranks"},
 }

@@ -73,7 +73,14 @@ type File struct {
 	clean  string   // text with spaces in place of comments
 	params []*Param // in order
 	named  map[string]*Param
+	// maybe has, after Check, the tensors that may have no values at the end of the file: by name,
+	// what a message says about the tensor.
+	maybe map[string]string
 }
+
+// MayLackValues returns what a message says about a tensor that may have no values at the end of the
+// file, because a condition decides whether it is computed. It returns "" if the tensor has values.
+func (f *File) MayLackValues(name string) string { return f.maybe[name] }
 
 // Text returns the file's text without a byte order mark. Spans are offsets in this text.
 func (f *File) Text() string { return f.text }
@@ -91,68 +98,86 @@ func (f *File) Position(offset int) (line, col int) {
 
 // Statements returns the statements in the order of the text.
 func (f *File) Statements() iter.Seq[*Statement] {
-	return func(yield func(*Statement) bool) { statements(f.Items, yield) }
+	return func(yield func(*Statement) bool) {
+		for it := range All(f.Items) {
+			if s, ok := it.(*Statement); ok && !yield(s) {
+				return
+			}
+		}
+	}
 }
 
-func statements(items []Item, yield func(*Statement) bool) bool {
+// All returns the items and the items inside them, in the order of the text.
+func All(items []Item) iter.Seq[Item] {
+	return func(yield func(Item) bool) { all(items, yield) }
+}
+
+func all(items []Item, yield func(Item) bool) bool {
 	for _, it := range items {
-		more := true
-		switch it := it.(type) {
-		case *Statement:
-			more = yield(it)
-		case *Repeat:
-			more = statements(it.Body, yield)
-		}
-		if !more {
+		if !yield(it) {
 			return false
+		}
+		for _, block := range Blocks(it) {
+			if !all(block, yield) {
+				return false
+			}
 		}
 	}
 	return true
+}
+
+// Blocks returns the lists of items inside an item, in the order of the text.
+func Blocks(it Item) [][]Item {
+	switch it := it.(type) {
+	case *Repeat:
+		return [][]Item{it.Body}
+	case *If:
+		return [][]Item{it.Then, it.Else}
+	}
+	return nil
 }
 
 // Idle reports whether running f does nothing: it has no statement, prints nothing and writes no
 // file.
 func (f *File) Idle() bool {
-	return !hasAction(f.Items) &&
-		!slices.ContainsFunc(f.Tensors, func(t *Tensor) bool { return t.To != "" })
+	for it := range All(f.Items) {
+		switch it.(type) {
+		case *Statement, *Print:
+			return false
+		}
+	}
+	return !slices.ContainsFunc(f.Tensors, func(t *Tensor) bool { return t.To != "" })
 }
 
-// hasAction reports whether at least one of the items is a statement or a print. It also looks
-// inside repeats.
-func hasAction(items []Item) bool {
-	return slices.ContainsFunc(items, func(it Item) bool {
-		switch it := it.(type) {
-		case *Statement, *Print:
+// Branches reports whether some items run only if a condition holds: items of an if, or items after
+// a break or a continue.
+func (f *File) Branches() bool {
+	for it := range All(f.Items) {
+		switch it.(type) {
+		case *If, *Leave:
 			return true
-		case *Repeat:
-			return hasAction(it.Body)
 		}
-		return false
-	})
+	}
+	return false
 }
 
 // Placements returns the placements of declared tensors and of place items, in the order of the
 // text.
 func (f *File) Placements() iter.Seq[*Placed] {
-	return func(yield func(*Placed) bool) { placements(f.Items, yield) }
-}
-
-func placements(items []Item, yield func(*Placed) bool) bool {
-	for _, it := range items {
-		more := true
-		switch it := it.(type) {
-		case *Tensor:
-			more = it.Placement == nil || yield(it.Placement)
-		case *Place:
-			more = yield(it.Placement)
-		case *Repeat:
-			more = placements(it.Body, yield)
-		}
-		if !more {
-			return false
+	return func(yield func(*Placed) bool) {
+		for it := range All(f.Items) {
+			more := true
+			switch it := it.(type) {
+			case *Tensor:
+				more = it.Placement == nil || yield(it.Placement)
+			case *Place:
+				more = yield(it.Placement)
+			}
+			if !more {
+				return
+			}
 		}
 	}
-	return true
 }
 
 // Param returns the declaration of the param with the given name, or nil.
@@ -191,7 +216,7 @@ func (f *File) Assigned(name string) (order int, ok bool) {
 	return 0, false
 }
 
-// Item is a *Param, *Machine, *Tensor, *Statement, *Place, *Repeat or *Print.
+// Item is a *Param, *Machine, *Tensor, *Statement, *Place, *Repeat, *If, *Leave or *Print.
 type Item interface {
 	// Span returns the place of the item in the file, without the lines that are indented under it.
 	Span() notation.Span
@@ -331,6 +356,30 @@ type Repeat struct {
 	Body  []Item
 
 	count Size // N as written
+}
+
+// If runs Then if Cond is true, and Else if Cond is false.
+type If struct {
+	span
+	Cond       *Cond
+	Then, Else []Item
+	chained    bool // the file has "else if": the only item of Else is an If
+}
+
+// Leave ends the current pass of the innermost repeat if Cond is true. With Next, the repeat goes
+// on: it tests its condition, and begins the next pass. Otherwise the repeat ends.
+type Leave struct {
+	span
+	Cond *Cond
+	Next bool
+}
+
+// Word returns the keyword of l.
+func (l *Leave) Word() string {
+	if l.Next {
+		return "continue"
+	}
+	return "break"
 }
 
 // Print prints a tensor each time that the run reaches it.

@@ -11,8 +11,11 @@ import (
 const (
 	MaxBytes = 16 << 20 // largest size of the text
 	MaxLine  = 1 << 20  // largest size of a line with its continuation lines
-	MaxDepth = 1000     // largest nesting depth of repeats
+	MaxDepth = 1000     // largest nesting depth of braces
 )
+
+// blockKeywords lists the first words of lines that end with the brace of a block.
+var blockKeywords = []string{"repeat", "if", "else"}
 
 // tabStop is the distance between the columns of tabs.
 const tabStop = 8
@@ -99,14 +102,14 @@ type bracket struct {
 }
 
 // end returns the end of the line that begins at from. A line ends at a line break of the text that
-// is outside brackets and does not follow an operator, at the brace that opens a repeat's body, or
-// at the brace that closes it.
+// is outside brackets and does not follow an operator, at the brace that opens a block, or at the
+// brace that closes it.
 func (r *lineReader) end(from int) (int, error) {
 	text := r.f.clean
 	if text[from] == '}' {
 		return from + 1, nil
 	}
-	repeats := keyword(text, notation.Span{Pos: from, End: len(text)}, "repeat") != ""
+	block := keyword(text, notation.Span{Pos: from, End: len(text)}, blockKeywords...) != ""
 	var open []bracket
 	last := from // the end of the last character that is not a space
 	for k := from; k < len(text); k++ {
@@ -126,7 +129,7 @@ func (r *lineReader) end(from int) (int, error) {
 		case '[':
 			open = append(open, bracket{k, ']'})
 		case '{':
-			if len(open) == 0 && repeats {
+			if len(open) == 0 && block {
 				return last, nil
 			}
 			open = append(open, bracket{k, '}'})
@@ -137,7 +140,7 @@ func (r *lineReader) end(from int) (int, error) {
 			if len(open) > 0 {
 				b := open[len(open)-1]
 				if b.close != c {
-					return 0, suggestKeyword(r.unclosed(b, text[k:k+1]), text[from:], []string{"repeat"})
+					return 0, suggestKeyword(r.unclosed(b, text[k:k+1]), text[from:], blockKeywords)
 				}
 				open = open[:len(open)-1]
 			}
@@ -145,7 +148,7 @@ func (r *lineReader) end(from int) (int, error) {
 		last = k + 1
 	}
 	if len(open) > 0 {
-		return 0, suggestKeyword(r.unclosed(open[0], ""), text[from:], []string{"repeat"})
+		return 0, suggestKeyword(r.unclosed(open[0], ""), text[from:], blockKeywords)
 	}
 	return last, nil
 }
@@ -168,8 +171,8 @@ func continues(text string) bool {
 
 // keyword returns the first word of the text at a place if it is one of words, and otherwise "". It
 // also returns "" if the word is the left side of a statement, so that "(", "=" or "+=" follows it.
-// After the word repeat, a parenthesis may be the number of passes. The word is then a left side
-// only if one of these texts follows the closing parenthesis.
+// After the words repeat and if, a parenthesis may begin the number of passes or the condition. The
+// word is then a left side only if one of these texts follows the closing parenthesis.
 func keyword(text string, at notation.Span, words ...string) string {
 	rest := text[at.Pos:at.End]
 	for _, w := range words {
@@ -178,18 +181,23 @@ func keyword(text string, at notation.Span, words ...string) string {
 			continue
 		}
 		after = strings.TrimLeft(after, " \t\r")
-		if w == "repeat" && strings.HasPrefix(after, "(") {
+		if (w == "repeat" || w == "if") && strings.HasPrefix(after, "(") {
 			if after = afterParenthesis(after); after == "" {
 				return w
 			}
 		}
-		if strings.HasPrefix(after, "(") || strings.HasPrefix(after, "=") ||
-			strings.HasPrefix(after, "+=") {
+		if strings.HasPrefix(after, "(") || assigns(after) {
 			return ""
 		}
 		return w
 	}
 	return ""
+}
+
+// assigns reports whether text begins with = or +=. A comparison does not assign.
+func assigns(text string) bool {
+	return strings.HasPrefix(text, "=") && !strings.HasPrefix(text, "==") ||
+		strings.HasPrefix(text, "+=")
 }
 
 // afterParenthesis returns the text after a pair of parentheses. text begins with the opening

@@ -33,7 +33,7 @@ place B (x,y) -> M(*)
 		}
 	}
 	var names []string
-	f.statements(f.Items, func(s *Statement) error {
+	f.statements(func(s *Statement) error {
 		if m := s.Machine(); m != nil {
 			names = append(names, m.Name)
 		} else {

@@ -1,6 +1,8 @@
 package jobfile
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 
 	"distaff/codegen/diag"
@@ -11,28 +13,20 @@ import (
 
 // order checks the items in the order of their execution. It walks the body of a repeat only once.
 // This is enough because the body runs at least once: if it reads a tensor before the tensor has
-// values, the first pass already makes the mistake.
+// values, the first pass already makes the mistake. Of an if, it walks both lists of items.
 func (c *checker) order() error {
-	c.f.statements(c.f.Items, func(s *Statement) error {
+	for s := range c.f.Statements() {
 		if _, ok := c.firstWrite[s.raw.LHS.Name]; !ok {
 			c.firstWrite[s.raw.LHS.Name] = s.raw.LHS.At
 		}
-		return nil
-	})
+	}
 	return c.items(c.f.Items)
 }
 
 // statements calls do for every statement, in the order of the file, until one fails.
-func (f *File) statements(items []Item, do func(*Statement) error) error {
-	for _, it := range items {
-		var err error
-		switch it := it.(type) {
-		case *Statement:
-			err = do(it)
-		case *Repeat:
-			err = f.statements(it.Body, do)
-		}
-		if err != nil {
+func (f *File) statements(do func(*Statement) error) error {
+	for s := range f.Statements() {
+		if err := do(s); err != nil {
 			return err
 		}
 	}
@@ -53,8 +47,12 @@ func (c *checker) items(items []Item) error {
 				err = c.placement(s.t, it.Placement)
 			}
 		case *Repeat:
-			if err = c.items(it.Body); err == nil && it.Until != nil {
-				err = c.until(it.Until)
+			err = c.repeat(it)
+		case *If:
+			err = c.branches(it)
+		case *Leave:
+			if err = c.cond(it.Cond); err == nil {
+				c.loops[len(c.loops)-1].leave(it, c.written)
 			}
 		}
 		if err != nil {
@@ -64,8 +62,92 @@ func (c *checker) items(items []Item) error {
 	return nil
 }
 
-// until checks the scalars of a condition.
-func (c *checker) until(cond *Cond) error {
+// loop collects what has values where a pass of a repeat can end before its last item.
+type loop struct {
+	next, out []map[string]bool // at each continue, and at each break
+	by        Item              // the first of them
+}
+
+func (l *loop) leave(it *Leave, written map[string]bool) {
+	if l.by == nil {
+		l.by = it
+	}
+	if it.Next {
+		l.next = append(l.next, maps.Clone(written))
+	} else {
+		l.out = append(l.out, maps.Clone(written))
+	}
+}
+
+// repeat checks the body and the condition of a repeat.
+func (c *checker) repeat(t *Repeat) error {
+	l := &loop{}
+	c.loops = append(c.loops, l)
+	err := c.items(t.Body)
+	c.loops = c.loops[:len(c.loops)-1]
+	if err != nil {
+		return err
+	}
+	c.join(l.by, l.next)
+	if t.Until != nil {
+		if err := c.cond(t.Until); err != nil {
+			return err
+		}
+	}
+	c.join(l.by, l.out)
+	return nil
+}
+
+// branches checks an if.
+func (c *checker) branches(t *If) error {
+	if err := c.cond(t.Cond); err != nil {
+		return err
+	}
+	before := maps.Clone(c.written)
+	if err := c.items(t.Then); err != nil {
+		return err
+	}
+	then := c.written
+	c.written = before
+	if err := c.items(t.Else); err != nil {
+		return err
+	}
+	c.join(t, []map[string]bool{then})
+	return nil
+}
+
+// join sets c.written where several ways of a run meet: a tensor has values if it has values on
+// each way. others has the tensors with values on the ways other than the current one, and by is
+// the item that decides about the way.
+func (c *checker) join(by Item, others []map[string]bool) {
+	for _, way := range others {
+		for name, is := range way {
+			if is && !c.written[name] {
+				c.sometimes[name] = by
+			}
+		}
+		for name, is := range c.written {
+			if is && !way[name] {
+				c.written[name] = false
+				c.sometimes[name] = by
+			}
+		}
+	}
+}
+
+// mayLackValues returns what a message says about a tensor that has values only sometimes, as by
+// decides.
+func (c *checker) mayLackValues(by Item) string {
+	word := "if"
+	if l, ok := by.(*Leave); ok {
+		word = l.Word()
+	}
+	return fmt.Sprintf("may have no values: whether it is computed depends on the %s of line %d",
+		word, c.f.line(span(by.Span())))
+}
+
+// cond checks the scalars of a condition.
+func (c *checker) cond(cond *Cond) error {
 	if n := cond.operands(); n > MaxOperands {
 		return c.f.Errorf(notation.Span(cond.span), diag.TooLarge,
 			"got a condition of %d numbers and scalars, want at most %d", n, MaxOperands)
@@ -91,8 +173,11 @@ func (c *checker) read(name string, at notation.Span) (*state, error) {
 		return nil, c.clash(name, "tensor", at, n)
 	}
 	s := c.states[name]
-	if s != nil && s.written {
+	if s != nil && c.written[name] {
 		return s, nil
+	}
+	if by := c.sometimes[name]; by != nil {
+		return nil, c.f.Errorf(at, ReadEarly, "got %s, which %s", name, c.mayLackValues(by))
 	}
 	first, later := c.firstWrite[name]
 	line := c.f.line(span(first))
@@ -160,7 +245,7 @@ func (c *checker) write(s *Statement) error {
 		c.states[left.Name] = t
 		c.names[left.Name] = named{"tensor", left.At}
 	}
-	t.written = true
+	c.written[left.Name] = true
 	return c.modes(t, left)
 }
 

@@ -13,10 +13,12 @@ import (
 type parser struct {
 	f     *File
 	lines lineReader
+	loops int // the repeats around the current place
 }
 
 // keywords lists the words that begin items other than statements.
-var keywords = []string{"param", "machine", "tensor", "place", "repeat", "print"}
+var keywords = []string{"param", "machine", "tensor", "place", "repeat", "if", "break", "continue",
+	"print"}
 
 // blockWords lists the words that begin indented lines under a statement, other than scheduling
 // commands.
@@ -25,8 +27,8 @@ var blockWords = append(slices.Clone(blockSchedule), "network", "intermediate-or
 // blockSchedule lists the words in blockWords that say which rank runs which part.
 var blockSchedule = []string{"split", "order", "extend", "map"}
 
-// items parses items up to the end of the file, or to the brace that closes the surrounding repeat.
-// depth is the number of repeats around them.
+// items parses items up to the end of the file, or to the brace that closes the surrounding block.
+// depth is the number of blocks around them.
 func (p *parser) items(depth int) ([]Item, error) {
 	var items []Item
 	for {
@@ -62,6 +64,8 @@ func (p *parser) item(l line, depth int) (Item, error) {
 		return p.statement(l)
 	case "repeat":
 		return p.repeat(l, depth)
+	case "if":
+		return p.branches(l, l, depth)
 	case "tensor":
 		if err := p.addIndented(&l); err != nil {
 			return nil, err
@@ -73,7 +77,7 @@ func (p *parser) item(l line, depth int) (Item, error) {
 	r.words = secondWords[word]
 	if depth > 0 && (word == "param" || word == "machine" || word == "tensor") {
 		r.fail(l.at, Declaration,
-			"got a %s inside a repeat; declarations must be outside it", word)
+			"got a %s inside braces; declarations must be outside them", word)
 		return nil, r.err
 	}
 	item := p.declared(r, word, span(l.at))
@@ -96,6 +100,7 @@ var wants = map[string]string{
 	"tensor":  "type, place, from, to or the end of the line",
 	"place":   "the end of the line",
 	"print":   "the end of the line",
+	"break":   "the end of the line", "continue": "the end of the line",
 }
 
 // declared parses an item of a job file that begins with the keyword word, such as param, tensor or
@@ -108,6 +113,8 @@ func (p *parser) declared(r *reader, word string, at span) Item {
 		return p.machine(r, at)
 	case "tensor":
 		return p.tensor(r, at)
+	case "break", "continue":
+		return p.leave(r, word, at)
 	case "place":
 		t := &Place{span: at}
 		t.Name, t.at = r.name("a tensor, as in place A (x,y) -> M(x)")
@@ -164,16 +171,84 @@ func (p *parser) repeat(l line, depth int) (Item, error) {
 	r := p.f.reader(l.at)
 	r.skip("repeat")
 	p.header(r, t)
+	p.loops++
+	var err error
+	t.Body, err = p.block(r, l, depth, "repeat")
+	p.loops--
+	if err != nil {
+		return nil, err
+	}
+	return t, p.noLineIndented(l, "repeat")
+}
+
+// branches parses "if COND", its block, and "else" with its block or another if. l is the line of
+// the if, and first the line of the first if of a chain.
+func (p *parser) branches(l, first line, depth int) (Item, error) {
+	t := &If{span: span(l.at)}
+	r := p.f.reader(l.at)
+	r.skip("if")
+	t.Cond = p.cond(r, "if")
+	var err error
+	if t.Then, err = p.block(r, l, depth, "if"); err != nil {
+		return nil, err
+	}
+	next, ok, err := p.lines.peek()
+	if err != nil {
+		return nil, err
+	}
+	if !ok || keyword(p.f.clean, next.at, "else") == "" {
+		return t, p.noLineIndented(first, "if")
+	}
+	r = p.f.reader(next.at)
+	r.skip("else")
+	if r.next() != 0 && depth < MaxDepth {
+		at := notation.Span{Pos: r.at, End: next.at.End}
+		if keyword(p.f.clean, at, "if") == "" {
+			r.got(`"{" or "if"`)
+			return nil, r.err
+		}
+		other, err := p.branches(line{at: at, indent: next.indent, inside: next.inside}, first, depth+1)
+		t.Else, t.chained = []Item{other}, true
+		return t, err
+	}
+	if t.Else, err = p.block(r, next, depth, "else"); err != nil {
+		return nil, err
+	}
+	return t, p.noLineIndented(first, "if")
+}
+
+// leave parses the text after break or continue.
+func (p *parser) leave(r *reader, word string, at span) Item {
+	t := &Leave{span: at, Next: word == "continue"}
+	if p.loops == 0 {
+		r.fail(notation.Span{Pos: at.Pos, End: at.Pos + len(word)}, Syntax,
+			"got %s outside a repeat", word)
+	}
+	if next, _ := r.word(); next != "if" {
+		r.at -= len(next)
+		r.got("if and a condition, as in " + word + " if rr < 1e-9")
+	}
+	if r.err == nil {
+		t.Cond = p.cond(r, word+" if")
+		r.at = r.end
+	}
+	return t
+}
+
+// block parses "{", items and "}". The brace follows line l, which r reads. word is the first word of
+// the line, and depth the number of blocks around the line.
+func (p *parser) block(r *reader, l line, depth int, word string) (body []Item, err error) {
 	brace := l.at.End
 	for brace < len(p.f.clean) && p.f.clean[brace] != '{' && p.f.clean[brace] != '\n' {
 		brace++
 	}
 	open := notation.Span{Pos: brace, End: brace + 1}
 	if r.err == nil && (brace == len(p.f.clean) || p.f.clean[brace] != '{') {
-		r.got(`"{" and the lines to repeat`)
+		r.at = r.end
+		r.got(`"{" and the lines of the ` + word)
 	}
-	if r.err == nil && depth == MaxDepth {
-		r.fail(open, diag.TooLarge, "got repeats nested more than %d deep", MaxDepth)
+	if r.err == nil && depth >= MaxDepth {
+		r.fail(open, diag.TooLarge, "got braces nested more than %d deep", MaxDepth)
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -188,14 +263,14 @@ func (p *parser) repeat(l line, depth int) (Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.Body = []Item{item}
+		body = []Item{item}
 		if last, ok, err := p.lines.peek(); err == nil &&
 			(!ok || !last.inside || p.f.clean[last.at.Pos] != '}') {
 			return nil, p.f.Errorf(first.at, Syntax,
 				`got text after "{" and no "}" on the line; want either one statement and "}" `+
-					`on this line, or the repeated statements on lines of their own`)
+					`on this line, or the statements on lines of their own`)
 		}
-	} else if t.Body, err = p.items(depth + 1); err != nil {
+	} else if body, err = p.items(depth + 1); err != nil {
 		return nil, err
 	}
 	last, ok, err := p.lines.peek()
@@ -206,7 +281,7 @@ func (p *parser) repeat(l line, depth int) (Item, error) {
 		return nil, p.f.Errorf(open, Syntax, `got the end of the file, want "}" for this brace`)
 	}
 	p.lines.moveTo(last.at.Pos + 1)
-	return t, p.noLineIndented(l, "repeat")
+	return body, nil
 }
 
 // wordAt returns the word that an error is about, or "" if it is not about a word of the file.
@@ -231,7 +306,7 @@ func (p *parser) header(r *reader, t *Repeat) {
 	t.count.what, t.count.least = "the number of passes", 1
 	if until, _ := r.word(); until == "until" {
 		t.Fail = r.orFail()
-		t.Until = p.cond(r)
+		t.Until = p.cond(r, "until")
 		switch word := p.wordAt(r.err); word {
 		case "or", "fail":
 			r.err.(*diag.Error).Msg += `; after the condition, only "or fail" may follow`

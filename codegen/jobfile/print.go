@@ -142,3 +142,22 @@ func (t *Repeat) print(p *printer) {
 	p.indented(func() { p.items(t.Body) })
 	p.line("}")
 }
+
+func (t *If) print(p *printer) { t.printFrom(p, "if") }
+
+// printFrom prints t with the given words before its condition: "if" or "} else if".
+func (t *If) printFrom(p *printer, words string) {
+	p.line(words, t.Cond.String(), "{")
+	p.indented(func() { p.items(t.Then) })
+	switch {
+	case t.chained:
+		t.Else[0].(*If).printFrom(p, "} else if")
+		return
+	case len(t.Else) > 0:
+		p.line("} else {")
+		p.indented(func() { p.items(t.Else) })
+	}
+	p.line("}")
+}
+
+func (t *Leave) print(p *printer) { p.line(t.Word(), "if", t.Cond.String()) }

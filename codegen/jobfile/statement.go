@@ -15,6 +15,10 @@ import (
 // statement parses a statement on line l, and the lines that are indented under it.
 func (p *parser) statement(l line) (Item, error) {
 	f := p.f
+	if keyword(f.clean, l.at, "else") != "" {
+		return nil, f.Errorf(notation.Span{Pos: l.at.Pos, End: l.at.Pos + len("else")}, Syntax,
+			"got else without an if: it must follow the \"}\" of an if")
+	}
 	if word := keyword(f.clean, l.at, blockWords...); word != "" {
 		return nil, f.Errorf(l.at, Syntax,
 			"got %s in place of a statement; it must be indented under a statement", word)

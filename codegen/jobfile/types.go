@@ -60,29 +60,17 @@ func (f *File) CheckTypes(known map[string]tensor.Type) (map[string]tensor.Type,
 			c.first[t.Name] = t.FromAt
 		}
 	}
-	if err := f.statements(f.Items, c.statement); err != nil {
+	if err := f.statements(c.statement); err != nil {
 		return c.types, err
 	}
-	return c.types, c.conditions(f.Items)
-}
-
-// conditions returns an error if a condition orders complex scalars.
-func (c *typeChecker) conditions(items []Item) error {
-	for _, it := range items {
-		r, ok := it.(*Repeat)
-		if !ok {
-			continue
-		}
-		if r.Until != nil {
-			if err := r.Until.order(c.types); err != nil {
-				return err
+	for it := range All(f.Items) {
+		if cond := CondOf(it); cond != nil {
+			if err := cond.order(c.types); err != nil {
+				return c.types, err
 			}
 		}
-		if err := c.conditions(r.Body); err != nil {
-			return err
-		}
 	}
-	return nil
+	return c.types, nil
 }
 
 type typeChecker struct {

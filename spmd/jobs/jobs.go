@@ -221,7 +221,7 @@ func (r *execution) passes() error {
 		if err := r.declare(); err != nil {
 			return err
 		}
-		if err := r.items(r.names.f.Items); err != nil {
+		if _, err := r.items(r.names.f.Items); err != nil {
 			return err
 		}
 		if r.warming {
@@ -254,18 +254,26 @@ func (r *execution) list() {
 
 // declare resets the program to its initial tensors: it drops all tensors of the program, and
 // declares the tensors of the file. It also declares each temporary tensor for which the flag -f
-// gives a format.
+// gives a format. If conditions decide which statement writes a temporary first, declare gives
+// temporaries the types and sizes that they have in the order of the text.
 func (r *execution) declare() error {
 	for _, name := range r.p.Names() {
 		r.p.Drop(name)
 	}
+	branches := r.names.f.Branches()
 	for _, t := range r.names.f.Tensors {
-		if !t.Declared && t.Format == "" {
+		if !t.Declared && t.Format == "" && !branches {
 			continue
 		}
 		how, err := r.names.storage(t)
 		if err != nil {
 			return err
+		}
+		if !t.Declared && branches {
+			how.Type = r.found.Temporaries[t.Name].String()
+			if dims := r.found.Dims[t.Name]; len(dims) == t.Order {
+				how.Sizes = append([]int64{}, dims...)
+			}
 		}
 		if in, ok := r.names.input(t); ok {
 			if err := r.p.Set(t.Name, in, how); err != nil {
@@ -317,20 +325,37 @@ func (r *execution) counted(it jobfile.Item, do func() error) error {
 	return err
 }
 
-func (r *execution) items(items []jobfile.Item) error {
+// items runs items in order. left is the break or the continue that ended them early, or nil.
+func (r *execution) items(items []jobfile.Item) (left *jobfile.Leave, err error) {
 	for _, it := range items {
-		if err := r.item(it); err != nil {
-			return err
+		if left, err = r.item(it); err != nil || left != nil {
+			return left, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-func (r *execution) item(it jobfile.Item) error {
-	if t, ok := it.(*jobfile.Repeat); ok {
-		return r.repeat(t)
+func (r *execution) item(it jobfile.Item) (left *jobfile.Leave, err error) {
+	switch t := it.(type) {
+	case *jobfile.Repeat:
+		return nil, r.repeat(t)
+	case *jobfile.If:
+		met, err := t.Cond.Eval(r.p.Value)
+		switch {
+		case err != nil:
+			return nil, r.names.at(t, err)
+		case met:
+			return r.items(t.Then)
+		}
+		return r.items(t.Else)
+	case *jobfile.Leave:
+		met, err := t.Cond.Eval(r.p.Value)
+		if err != nil || !met {
+			return nil, r.names.at(t, err)
+		}
+		return t, nil
 	}
-	return r.within(it, func() error {
+	return nil, r.within(it, func() error {
 		switch it := it.(type) {
 		case *jobfile.Statement:
 			return r.statement(it)
@@ -467,14 +492,20 @@ func scheduleText(s *jobfile.Statement) string {
 		stats.NumberFlag("--intermediate-order", s.IntermediateOrder))
 }
 
-// repeat runs the body of a repeat until its condition holds, and at most t.N times.
+// repeat runs the body of a repeat until its condition holds or a break ends it, and at most t.N
+// times.
 func (r *execution) repeat(t *jobfile.Repeat) error {
 	r.running.enter(t)
 	defer r.running.leave()
 	for n := range t.N {
 		r.running.pass(n)
-		if err := r.items(t.Body); err != nil {
+		left, err := r.items(t.Body)
+		if err != nil {
 			return err
+		}
+		if left != nil && !left.Next {
+			r.note(fmt.Sprintf("%s: %s is true in pass %d", r.names.where(left), left.Cond, n+1))
+			return nil
 		}
 		if t.Until == nil {
 			continue

@@ -89,6 +89,8 @@ type known struct {
 	From  map[string]string      // by name: what gave the size
 	Dims  map[string][]int64     // sizes of tensors
 	Types map[string]tensor.Type // types of the inputs that have one
+	// Temporaries holds the types of all tensors if the file runs; otherwise it is nil.
+	Temporaries map[string]tensor.Type
 }
 
 // products computes the extents of machines that are derived from a matrix product. It skips

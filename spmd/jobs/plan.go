@@ -26,7 +26,8 @@ import (
 type Planned struct {
 	Items []PlannedItem `json:"items"` // statements and places, in the order of the file
 	Comm  stats.Comm    `json:"comm"`  // sum over all runs of all items
-	// AtMost says that some repeat may end before its last pass. The counts include all passes.
+	// AtMost says that a condition decides what runs: some repeat may end before its last pass, or an
+	// if runs one of two blocks. The counts include all passes and both blocks.
 	AtMost bool `json:"at_most"`
 	// Estimated says that some of the counts are estimates.
 	Estimated bool `json:"estimated"`
@@ -130,6 +131,7 @@ type follower struct {
 	tally  tally
 	at     *state // the state before the current item
 	atMost bool
+	differ bool // the blocks of some if leave different states
 }
 
 // close closes the mapped files.
@@ -219,6 +221,11 @@ func (x *follower) items(items []jobfile.Item) error {
 			err = x.fetch(it.Name, nil)
 		case *jobfile.Repeat:
 			err = x.repeat(it)
+		case *jobfile.If:
+			err = x.branches(it)
+		case *jobfile.Leave:
+			x.atMost = true
+			err = x.read(it.Cond)
 		}
 		if err != nil {
 			return err
@@ -266,9 +273,48 @@ func (x *follower) pass(t *jobfile.Repeat) error {
 	if err := x.items(t.Body); err != nil || t.Until == nil {
 		return err
 	}
-	for _, name := range t.Until.Scalars() {
+	return x.read(t.Until)
+}
+
+// read plans the loading of the scalars that a condition reads.
+func (x *follower) read(c *jobfile.Cond) error {
+	for _, name := range c.Scalars() {
 		if err := x.fetch(name, nil); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// branches follows both blocks of an if from the same state, because the plan does not know the
+// condition, and counts both. It then continues with the state after the first block, and with the
+// tensors that only the second one writes. If the second block leaves another state, the counts of
+// later items are estimates.
+func (x *follower) branches(t *jobfile.If) error {
+	x.atMost = true
+	if err := x.read(t.Cond); err != nil {
+		return err
+	}
+	before := x.at.clone()
+	if err := x.items(t.Then); err != nil {
+		return err
+	}
+	then := x.at
+	x.at = before
+	if err := x.items(t.Else); err != nil {
+		return err
+	}
+	other := x.at
+	x.at = then
+	x.differ = x.differ || then.key() != other.key()
+	for name, h := range other.held {
+		if then.held[name] == nil {
+			then.held[name] = h
+		}
+	}
+	for s, k := range other.ready {
+		if then.ready[s] == nil {
+			then.ready[s], then.has[s] = k, map[string]bool{}
 		}
 	}
 	return nil

@@ -119,6 +119,56 @@ print total
 	}, 1, 2, 3)
 }
 
+// TestBranches checks that an if runs one of its blocks, that a break and a continue end what they
+// name, that tensors which several blocks write have one type and size, and that every run of the
+// file begins again.
+func TestBranches(t *testing.T) {
+	onRanks(t, func(t *testing.T, ranks int) {
+		j := job(t, t.TempDir(), `tensor v(3): d from dense
+k = 0
+odd = 0
+repeat 10 until k >= 9 or fail {
+  k = k + 1
+  half = floor(k / 2)
+  if 2 * half == k {
+    w(i) = v(i) * 0
+    kind = k
+  } else if k == 3 { kind = 0.5 } else {
+    if k > 1 {
+      continue if k < 6
+      break if k == 7
+    }
+    w(i) = 1
+    kind = 2 * k
+    odd = odd + 1
+  }
+  print kind
+}
+if k == 7 { x(i) = 1 + 0 * v(i) } else { x(i) = 3 }
+print odd
+print k
+print x
+`, nil)
+		j.Ranks, j.Repeat = ranks, 2
+		report := j.run(t)
+		want := []string{"kind = 2", "kind = 2", "kind = 0.5", "kind = 4", "kind = 6", "odd = 1",
+			"k = 7", "x: 3, d, float64, 3 entries, sum 3"}
+		if !slices.Equal(j.said, append(want, want...)) {
+			t.Errorf("got %q, want %q twice", j.said, want)
+		}
+		var runs []int64
+		for _, s := range report.Statements {
+			runs = append(runs, s.Runs)
+		}
+		if want := []int64{2, 2, 14, 14, 6, 6, 2, 2, 2, 2, 2, 0}; !slices.Equal(runs, want) {
+			t.Errorf("statements ran %v times, want %v", runs, want)
+		}
+		if want := "k == 7 is true in pass 7"; !strings.Contains(strings.Join(j.notes, "\n"), want) {
+			t.Errorf("got notes %q, want %q", j.notes, want)
+		}
+	}, 1, 2, 3)
+}
+
 // TestPasses checks that a file that runs twice begins from its inputs each time.
 func TestPasses(t *testing.T) {
 	onRanks(t, func(t *testing.T, ranks int) {

@@ -62,9 +62,19 @@ func Notes(f *jobfile.File, given map[string]input.Input) (notes []string) {
 // type of such an input are used.
 func (r *names) overwritten() (notes []string) {
 	used := map[string]bool{} // tensors that an item above reads or writes
+	read := func(c *jobfile.Cond) {
+		for _, name := range c.Scalars() {
+			used[name] = true
+		}
+	}
 	var walk func(items []jobfile.Item)
 	walk = func(items []jobfile.Item) {
 		for _, it := range items {
+			cond := jobfile.CondOf(it)
+			_, repeats := it.(*jobfile.Repeat)
+			if cond != nil && !repeats {
+				read(cond)
+			}
 			switch it := it.(type) {
 			case *jobfile.Statement:
 				for _, a := range it.Stmt.Accesses() {
@@ -82,13 +92,12 @@ func (r *names) overwritten() (notes []string) {
 				used[it.Name] = true
 			case *jobfile.Place:
 				used[it.Name] = true
-			case *jobfile.Repeat:
-				walk(it.Body)
-				if it.Until != nil {
-					for _, name := range it.Until.Scalars() {
-						used[name] = true
-					}
-				}
+			}
+			for _, block := range jobfile.Blocks(it) {
+				walk(block)
+			}
+			if cond != nil && repeats {
+				read(cond)
 			}
 		}
 	}
@@ -103,7 +112,7 @@ func (r *execution) bind() error {
 	var found known
 	err := program.Shared(r.p, &found, func() (err error) {
 		if found, err = r.names.found(); err == nil {
-			_, err = r.names.f.CheckTypes(found.Types)
+			found.Temporaries, err = r.names.f.CheckTypes(found.Types)
 		}
 		return err
 	})
@@ -127,7 +136,7 @@ func (r *names) found() (known, error) {
 		return known{}, err
 	}
 	types, err := r.inputTypes()
-	return known{sizes.Names, sizes.From, sizes.Dims, types}, err
+	return known{Names: sizes.Names, From: sizes.From, Dims: sizes.Dims, Types: types}, err
 }
 
 // path returns the path of a file that the job file names. Relative paths start at the job file's

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
-	"math/bits"
 	"regexp"
 	"slices"
 	"strconv"
@@ -177,22 +175,23 @@ func (s Statement) renamed() string {
 	return strings.Join(append(parts, names.rename(scheduleText(&own), isUsed)), "\n")
 }
 
-// timesOf returns, for each statement in items, how many times it runs if no repeat ends early.
+// timesOf returns, for each statement in items, how many times it runs if no repeat ends early, and
+// every condition of an if selects the statement.
 // math.MaxInt64 means this many or more.
 func timesOf(items []jobfile.Item) map[*jobfile.Statement]int64 {
 	times := map[*jobfile.Statement]int64{}
 	var count func(items []jobfile.Item, n int64)
 	count = func(items []jobfile.Item, n int64) {
 		for _, it := range items {
+			inside := n
 			switch it := it.(type) {
 			case *jobfile.Statement:
 				times[it] = n
 			case *jobfile.Repeat:
-				high, product := bits.Mul64(uint64(n), uint64(it.N))
-				if high > 0 || product > math.MaxInt64 {
-					product = math.MaxInt64
-				}
-				count(it.Body, int64(product))
+				inside = tensor.Times(n, it.N)
+			}
+			for _, block := range jobfile.Blocks(it) {
+				count(block, inside)
 			}
 		}
 	}

@@ -89,12 +89,10 @@ func (r *execution) allSchedules() (schedule, compiler string) {
 // eachMove calls f with every statement and every place, in the order of the file. Only the traffic
 // of these items is counted.
 func eachMove(items []jobfile.Item, f func(it jobfile.Item)) {
-	for _, it := range items {
-		switch it := it.(type) {
+	for it := range jobfile.All(items) {
+		switch it.(type) {
 		case *jobfile.Statement, *jobfile.Place:
 			f(it)
-		case *jobfile.Repeat:
-			eachMove(it.Body, f)
 		}
 	}
 }

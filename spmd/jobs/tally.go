@@ -62,7 +62,7 @@ func (t tally) route(it jobfile.Item, name string, sender, receiver int, bytes i
 
 // report returns the plan of the whole file.
 func (x *follower) report() *Planned {
-	out := &Planned{AtMost: x.atMost, Comm: *newComm(x.ranks)}
+	out := &Planned{AtMost: x.atMost, Estimated: x.differ, Comm: *newComm(x.ranks)}
 	items := map[jobfile.Item]int{}
 	eachMove(x.names.f.Items, func(it jobfile.Item) {
 		items[it] = len(out.Items)

@@ -128,7 +128,7 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 	d.File = &fileTotals{Note: "Totals over all runs of all statements, including moves of " +
 		"tensors between statements."}
 	if p.AtMost {
-		d.File.Note += " If a repeat ends earlier, they are smaller."
+		d.File.Note += " If conditions leave items out, they are smaller."
 	}
 	if p.Estimated {
 		d.File.Note += " Entries of sparse tensors are assumed to be spread evenly."
