@@ -24,6 +24,8 @@ type (
 	PlannedMove     = forecast.PlannedMove
 	PlannedSum      = forecast.PlannedSum
 	PlannedTime     = forecast.PlannedTime
+	PlannedLeaf     = forecast.PlannedLeaf
+	PlannedBound    = forecast.PlannedBound
 )
 
 // Plan plans the job for Options.Ranks ranks without running it. It reads the headers of files, and

@@ -11,7 +11,8 @@
 //	job.go         a spmd.Job from flags
 //	run.go         run
 //	compile.go     compile, with its --emit stages
-//	plan.go        plan; planprint.go, its text; planfile.go, the plan of a job file
+//	plan.go        plan; planprint.go, its text; planfile.go, the plan of a job file; planwhy.go,
+//	               why a plan is as it is, and other plans of the same job
 //	convert.go     convert
 //	show.go        show; how show, info, diff and spy read a file
 //	info.go        info
@@ -117,6 +118,13 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if slices.Contains(arranged.Flags, "--help") {
 		return c.help(stdout)
 	}
+	return c.run(ctx, arranged.List(), stdout, stderr, args, c.action)
+}
+
+// run parses the flags of a command line and calls action with the parsed flags. words has the command line
+// without the command's name, with its flags first. given is the command line as the user wrote it.
+func (c *command) run(ctx context.Context, words []string, stdout, stderr io.Writer,
+	given []string, action func(*invocation) error) error {
 	app := &cli.App{
 		Name: "distaff", Writer: stdout, ErrWriter: stderr,
 		HideHelp: true, HideVersion: true, HideHelpCommand: true,
@@ -127,11 +135,11 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 			return argv.Errorf("%v", err)
 		},
 		Action: func(x *cli.Context) error {
-			return c.action(&invocation{flags: x, name: name, stdout: stdout, stderr: stderr,
-				argv: args})
+			return action(&invocation{flags: x, name: c.name, stdout: stdout, stderr: stderr,
+				argv: given})
 		},
 	}
-	return app.RunContext(ctx, append([]string{"distaff"}, arranged.List()...))
+	return app.RunContext(ctx, append([]string{"distaff"}, words...))
 }
 
 // takesPart reports whether every rank that a launcher started must run this command line. words

@@ -33,15 +33,27 @@ whole file, with all passes of its repeats.
 A plan is refused if the sizes alone would make its run fail: too many points of
 fused loops, a bound that is false, or loops that would not end. After distaff
 doctor --tune, a plan has the predicted time of each phase, in --json
-predicted_seconds.`,
+predicted_seconds.
+
+--why adds the commands of each leaf's schedule with their reasons, and the
+bounds of the predicted time: the resources that the statement waits for. The
+share of a bound is how much sooner the statement would end without it.
+--why-not compares the plan with another one, part by part. Its value is
+scheduling commands, or flags that replace the flags of the same name.`,
 		examples: []string{`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --ranks=64`,
 			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 ` +
-				`-d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`},
+				`-d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`,
+			`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --why ` +
+				`--why-not=--threads=1`},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags(),
 			[]cliFlag{on("json", nil, catOutput, "prints JSON"),
 				text("html", nil, catOutput,
 					"`FILE` writes a page for a browser: the blocks of each rank, and what "+
-						"each step sends")}),
+						"each step sends"),
+				on("why", nil, catOutput, "says why the plan is as it is: the schedule of each "+
+					"leaf with reasons, and what bounds the predicted time"),
+				list("why-not", nil, catOutput, "`COMMANDS|FLAGS` compares the plan with the "+
+					"plan that these scheduling commands or flags would give; repeatable")}),
 		action: planAction,
 	}
 }
@@ -79,13 +91,26 @@ func planFile(x *invocation) error {
 	if err != nil {
 		return err
 	}
+	for _, it := range p.Items {
+		if err := x.explain(it.Plan); err != nil {
+			return err
+		}
+	}
+	others, err := x.alternatives()
+	if err != nil {
+		return err
+	}
 	name := x.flags.Args().First()
-	return x.tellPlan(p, f.Ranks, func() ([]byte, error) { return planview.FilePage(name, p) },
+	return x.tellPlan(p, others, f.Ranks,
+		func() ([]byte, error) { return planview.FilePage(name, p) },
 		func(w io.Writer) {
 			for _, it := range p.Items {
 				x.cutDetail(it.Plan)
 			}
 			printFilePlan(w, name, p)
+			for _, a := range others {
+				printFileAlternative(w, p, a)
+			}
 		})
 }
 
@@ -108,11 +133,35 @@ func planAction(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	return x.tellPlan(p, p.Ranks, func() ([]byte, error) { return planview.Page(p) },
+	if err := x.explain(p); err != nil {
+		return err
+	}
+	others, err := x.alternatives()
+	if err != nil {
+		return err
+	}
+	candidates := x.candidates(p)
+	plan, err := withAlternatives(p, "candidates", candidates)
+	if err != nil {
+		return err
+	}
+	return x.tellPlan(plan, others, p.Ranks, func() ([]byte, error) { return planview.Page(p) },
 		func(w io.Writer) {
 			x.cutDetail(p)
 			printPlan(w, p)
+			printCandidates(w, p, candidates)
+			for _, a := range others {
+				printAlternative(w, p, a)
+			}
 		})
+}
+
+// explain explains a plan if --why is set. It does nothing if p is nil.
+func (x *invocation) explain(p *spmd.Planned) error {
+	if p == nil || !x.flags.Bool("why") {
+		return nil
+	}
+	return p.Explain()
 }
 
 // cutDetail shortens a plan to the ranks whose steps are printed as text. It does nothing if p is
@@ -123,8 +172,9 @@ func (x *invocation) cutDetail(p *spmd.Planned) {
 	}
 }
 
-// tellPlan writes the plan's HTML page if --html is set, and prints the plan.
-func (x *invocation) tellPlan(plan any, ranks int, page func() ([]byte, error),
+// tellPlan writes the plan's HTML page if --html is set, and prints the plan. others are the plans
+// for --why-not.
+func (x *invocation) tellPlan(plan any, others []alternative, ranks int, page func() ([]byte, error),
 	print func(io.Writer)) error {
 	w := x.stdout
 	if path := x.flags.String("html"); path != "" {
@@ -149,5 +199,9 @@ func (x *invocation) tellPlan(plan any, ranks int, page func() ([]byte, error),
 	if ranks <= listedJSON {
 		out.SetIndent("", "  ")
 	}
-	return out.Encode(plan)
+	all, err := withAlternatives(plan, "why_not", others)
+	if err != nil {
+		return err
+	}
+	return out.Encode(all)
 }

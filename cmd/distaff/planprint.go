@@ -63,6 +63,9 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 		fmt.Fprintln(w, line)
 	}
 	printTimes(w, p)
+	if p.Leaves != nil {
+		printWhy(w, p)
+	}
 	exact := planview.Exact(p)
 	for _, r := range p.PerRank {
 		printRank(w, p, r, exact)

@@ -81,22 +81,43 @@ const Line = 64
 //
 // The second time is spent on instructions without memory traffic: the unpredictable work, plus
 // entering and leaving loops.
-func (m *Model) Seconds(l Leaf, threads int) float64 {
+func (m *Model) Seconds(l Leaf, threads int) float64 { return m.spending(l, threads).total() }
+
+// spending is the predicted time of a leaf on each resource, in seconds. The leaf uses some
+// resources at the same time, so the sum is more than the time of the leaf.
+type spending struct {
+	reads    float64 // sequential reads
+	gathers  float64 // indirect reads and writes
+	lanes    float64 // the part of gathers that is done in vector lanes
+	computes float64 // arithmetic, and loads from the nearest cache
+	waits    float64 // mispredicted branches, dependent loads and atomic additions
+	enters   float64 // entering and leaving loops
+	writes   float64
+	calls    float64 // the call, the parallel region and the shared counter
+}
+
+// total returns the time of the leaf. The comment of Seconds explains what overlaps.
+func (s spending) total() float64 {
+	data := math.Max(s.reads+s.lanes, s.gathers+s.computes+s.waits) + s.writes
+	return math.Max(data, s.waits+s.enters) + s.calls
+}
+
+func (m *Model) spending(l Leaf, threads int) (s spending) {
 	if l.Serial {
 		threads = 1
 	}
 	all := l.Read + l.Written
 	read := m.secondsPerByte(readOf, all, threads, threads)
-	write := m.secondsPerByte(writeOf, all, threads, threads)
-	reads, writes := float64(l.Read)*read, float64(l.Written)*write
+	s.reads = float64(l.Read) * read
+	s.writes = float64(l.Written) * m.secondsPerByte(writeOf, all, threads, threads)
 	if l.Joined && threads > 1 {
-		writes += writes + float64(l.Written)*read
+		s.writes += s.writes + float64(l.Written)*read
 	}
-	picks, lanes, loads := 0.0, 0.0, l.Loads
+	loads := l.Loads
 	for n, p := range l.Picks {
 		takes := m.gatherSeconds(p, l.bytesBetween(n), threads)
-		if picks += takes; p.Lanes {
-			lanes += takes
+		if s.gathers += takes; p.Lanes {
+			s.lanes += takes
 		}
 		loads -= p.Count * p.Run * p.transfers() // a gathered value is loaded by its gather
 	}
@@ -104,16 +125,58 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	if l.Single {
 		rate = m.MultiplyAdds32
 	}
-	computes := math.Max((l.Flops+l.Alone)/2/rate.At(threads), loads/m.Levels[0].Read.At(threads))
+	s.computes = math.Max((l.Flops+l.Alone)/2/rate.At(threads), loads/m.Levels[0].Read.At(threads))
 	each := float64(max(threads, 1))
-	waits := ((l.Ends+l.Found)*m.Branch + (l.Steps+l.Searches)*m.Levels[0].Dependent +
+	s.waits = ((l.Ends+l.Found)*m.Branch + (l.Steps+l.Searches)*m.Levels[0].Dependent +
 		l.Atomics*m.Atomic.One) / each
-	enters := l.Enters * m.Segment / each
-	regions := m.Call
+	s.enters = l.Enters * m.Segment / each
+	s.calls = m.Call
 	if threads > 1 { // threads take their iterations by atomic additions to one place
-		regions += m.Region + l.Taken*m.Atomic.All
+		s.calls += m.Region + l.Taken*m.Atomic.All
 	}
-	return math.Max(math.Max(reads+lanes, picks+computes+waits)+writes, waits+enters) + regions
+	return s
+}
+
+// Bound is a resource that a leaf waits for.
+type Bound struct {
+	Name string
+	// Seconds is the time that the leaf spends on the resource.
+	Seconds float64
+	// Saved is the time that the leaf would end sooner if the resource took no time. It is less
+	// than Seconds if the leaf uses other resources at the same time.
+	Saved float64
+}
+
+// bounds lists the resources of a leaf. of returns the time of one resource, and free sets it to 0.
+var bounds = []struct {
+	name string
+	of   func(s *spending) float64
+	free func(s *spending)
+}{
+	{"sequential reads", func(s *spending) float64 { return s.reads },
+		func(s *spending) { s.reads = 0 }},
+	{"random reads", func(s *spending) float64 { return s.gathers },
+		func(s *spending) { s.gathers, s.lanes = 0, 0 }},
+	{"arithmetic", func(s *spending) float64 { return s.computes },
+		func(s *spending) { s.computes = 0 }},
+	{"branches and searches", func(s *spending) float64 { return s.waits },
+		func(s *spending) { s.waits = 0 }},
+	{"loop starts", func(s *spending) float64 { return s.enters },
+		func(s *spending) { s.enters = 0 }},
+	{"writes", func(s *spending) float64 { return s.writes }, func(s *spending) { s.writes = 0 }},
+	{"calls and threads", func(s *spending) float64 { return s.calls },
+		func(s *spending) { s.calls = 0 }},
+}
+
+// Bounds splits the predicted time of a leaf on the given number of threads by resource.
+func (m *Model) Bounds(l Leaf, threads int) (list []Bound) {
+	s := m.spending(l, threads)
+	for _, b := range bounds {
+		without := s
+		b.free(&without)
+		list = append(list, Bound{b.name, b.of(&s), s.total() - without.total()})
+	}
+	return list
 }
 
 // bytesBetween returns the number of bytes that enter the caches between two reads of the same row

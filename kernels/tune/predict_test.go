@@ -125,3 +125,40 @@ func TestSeconds(t *testing.T) {
 		t.Errorf("half of %+v: got %+v", whole, half)
 	}
 }
+
+// TestBounds checks that the saving of a bound is between 0 and the time spent on it, and that the
+// resource that the time of a leaf is spent on saves all of its time.
+func TestBounds(t *testing.T) {
+	m := &Model{Threads: 2, Levels: []Level{
+		{Name: "memory", Read: Pair{10, 15}, Write: Pair{5, 8}, Dependent: 12},
+	}, Gathers: []Gather{{Bytes: 1, Values: Pair{1, 1.5}, Rows: Pair{0.25, 0.5}}},
+		MultiplyAdds64: Pair{8, 16}, MultiplyAdds32: Pair{16, 32}, Branch: 3, Segment: 50,
+		Atomic: Pair{4, 7}, Call: 0.5, Region: 0.25}
+	picks := []Pick{{Bytes: 9000, Reach: 9000, Count: 900, Run: 8, Passes: 10}}
+	for _, c := range []struct {
+		binding string
+		leaf    Leaf
+		saved   float64
+	}{
+		{"sequential reads", Leaf{Work: Work{Read: 4000, Flops: 80}}, 400 - 5},
+		{"writes", Leaf{Work: Work{Read: 400, Written: 4000}}, 800},
+		{"arithmetic", Leaf{Work: Work{Read: 400, Flops: 16000}}, 1000 - 40},
+		{"random reads", Leaf{Work: Work{Read: 400}, Picks: picks}, 900 - 40},
+		{"branches and searches", Leaf{Work: Work{Read: 400}, Ends: 500}, 1500 - 40},
+		{"loop starts", Leaf{Work: Work{Read: 400}, Enters: 20}, 1000 - 40},
+		{"calls and threads", Leaf{}, 0.5},
+	} {
+		all := m.Seconds(c.leaf, 1)
+		for _, b := range m.Bounds(c.leaf, 1) {
+			if b.Saved < 0 || b.Saved > b.Seconds+1e-9 || b.Saved > all+1e-9 {
+				t.Errorf("%s of %s: %v seconds of %v, %v saved", b.Name, c.binding, b.Seconds, all, b.Saved)
+			}
+			if (b.Name == c.binding) != (b.Saved > all/2) {
+				t.Errorf("%s: %s saves %v of %v", c.binding, b.Name, b.Saved, all)
+			}
+			if b.Name == c.binding && math.Abs(b.Saved-c.saved) > 1e-9 {
+				t.Errorf("%s: saves %v, want %v", c.binding, b.Saved, c.saved)
+			}
+		}
+	}
+}

@@ -10,6 +10,7 @@
 //	storing.go   the memory of storing
 //	planned.go   Planned, the plan that is printed
 //	time.go      the time of each phase, from the machine model
+//	why.go       the schedules of the leaves, for a plan that explains itself
 //	inserts.go   the cost of workspaces that are filled in any order
 //	gpu.go       the memory of GPUs
 //	gather.go    the rows that ranks read of gathered operands

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/io/tensor"
@@ -64,7 +65,12 @@ type Planned struct {
 	Nest []PlannedNestLoop `json:"nest,omitempty"`
 	Leaf []string          `json:"leaf,omitempty"`
 
+	// Leaves has the schedule of each leaf. It is nil until Explain is called.
+	Leaves []PlannedLeaf `json:"leaves,omitempty"`
+
 	PerRank []PlannedRank `json:"per_rank"` // the first ranks, as many as were requested
+
+	units []*codegen.Unit // units of the leaves
 }
 
 // PlannedLoop is a variable that a block loop or the loops of a distributed schedule cut. If the
@@ -273,6 +279,7 @@ func (x *planner) fill(ctx context.Context) error {
 	x.out.Target, x.out.TargetReason = x.forecast.k.Target.Name, x.forecast.k.Target.Why
 	x.out.GPUMemory = x.forecast.gpuMemory(cost)
 	x.out.Time = x.time(x.forecast.want.Machine, cost)
+	x.out.units = x.forecast.units
 	x.out.Least = NewLeast(x.forecast.k, x.forecast.want.Given).Bytes()
 	return nil
 }

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -27,9 +28,22 @@ type PlannedTime struct {
 	Between  string   `json:"messages_between,omitempty"` // which ranks Messages counts
 	// writing .tcs files to the folder of temporary files
 	Store *float64 `json:"store,omitempty"`
+	// Bounds says what Compute and Messages are spent on, starting with the bound that saves most.
+	Bounds []PlannedBound `json:"bounds,omitempty"`
 	// OtherWork is the number of CPUs that other work used while the machine was measured. It is 0
 	// if the other work did not affect the measurement.
 	OtherWork float64 `json:"measured_beside_cpus,omitempty"`
+}
+
+// PlannedBound is a resource that bounds the predicted time of a statement. Seconds is the time that
+// the slowest rank spends on the resource. Saved is the number of seconds that the statement would
+// end sooner if the resource took no time. Share is Saved divided by the time of Compute and
+// Messages.
+type PlannedBound struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+	Saved   float64 `json:"saved_seconds"`
+	Share   float64 `json:"share"`
 }
 
 // slowest lists the kinds of messages, from the slowest to the fastest.
@@ -70,15 +84,51 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 	}
 	compile := m.Compile * float64(len(x.forecast.units))
 	t.Compile = &compile
-	compute := x.computeTime(m, cost, apart == 1)
+	busiest, mean := x.shares(cost)
+	together := apart == 1
+	compute, bounds := x.computeTime(m, busiest, together)
 	t.Compute = &compute
+	if x.forecast.p.Ranks > 1 {
+		even, _ := x.computeTime(m, mean, together)
+		bounds = append(bounds, PlannedBound{Name: "imbalance of ranks",
+			Seconds: compute - even, Saved: compute - even})
+		if msg := m.Between(t.Between); t.Messages != nil && msg != nil {
+			latency, bytes := *msg, *msg
+			bytes.Latency, latency.Bandwidth = 0, math.Inf(1)
+			for _, part := range []struct {
+				name         string
+				has, without *tune.Message
+			}{{"latency of messages", &latency, &bytes}, {"bytes of messages", &bytes, &latency}} {
+				bounds = append(bounds, PlannedBound{Name: part.name,
+					Seconds: x.messageTime(part.has),
+					Saved:   *t.Messages - x.messageTime(part.without)})
+			}
+		}
+	}
+	t.setBounds(bounds)
 	return t
 }
 
-// computeTime returns the seconds that the leaves take on the rank with the most work. If together
-// is true, all ranks share one machine; the result is then at least the time that the machine's
-// threads need for the work of all ranks.
-func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (seconds float64) {
+// setBounds stores the bounds of Compute and Messages, with their shares, starting with the bound
+// that saves most. It leaves out bounds without any time.
+func (t *PlannedTime) setBounds(bounds []PlannedBound) {
+	all := *t.Compute
+	if t.Messages != nil {
+		all += *t.Messages
+	}
+	for _, b := range bounds {
+		if b.Seconds <= 0 {
+			continue
+		}
+		b.Share = b.Saved / all
+		t.Bounds = append(t.Bounds, b)
+	}
+	slices.SortStableFunc(t.Bounds, func(a, b PlannedBound) int { return cmp.Compare(b.Saved, a.Saved) })
+}
+
+// shares returns the share of the work of the rank with the most work, and the mean share of the
+// ranks.
+func (x *planner) shares(cost *exec.Cost) (busiest, mean float64) {
 	parts := cost.Steps
 	if x.largest >= 0 && x.forecast.tensors[x.largest].Sparse() {
 		parts = cost.Read[x.largest]
@@ -87,21 +137,38 @@ func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (se
 	for _, n := range parts {
 		all += n
 	}
-	share := 1.0
-	if all > 0 {
-		share = min(float64(slices.Max(parts))/float64(all), 1)
+	if all == 0 {
+		return 1, 1
 	}
+	busiest = min(float64(slices.Max(parts))/float64(all), 1)
+	return busiest, min(1/float64(len(parts)), busiest)
+}
+
+// computeTime returns the seconds that the leaves take on a rank that does the given share of the
+// work, and what this time is spent on. If together is true, all ranks share one machine; the
+// result is then at least the time that the machine's threads need for the work of all ranks.
+func (x *planner) computeTime(m *tune.Model, share float64, together bool) (seconds float64,
+	bounds []PlannedBound) {
 	for _, u := range x.forecast.units {
-		leaf := x.forecast.leaf(u)
-		s := m.Seconds(leaf.Scaled(share), x.forecast.k.Reader.Env.Threads)
+		leaf, threads := x.forecast.leaf(u), x.forecast.k.Reader.Env.Threads
+		one := leaf.Scaled(share)
+		s, parts := m.Seconds(one, threads), m.Bounds(one, threads)
 		if together && x.forecast.p.Ranks > 1 {
-			s = max(s, m.Seconds(leaf,
-				min(x.forecast.p.Ranks*x.forecast.k.Reader.Env.Threads,
-					max(m.Threads, x.forecast.k.Reader.Env.Threads))))
+			threads = min(x.forecast.p.Ranks*threads, max(m.Threads, threads))
+			if all := m.Seconds(leaf, threads); all > s {
+				s, parts = all, m.Bounds(leaf, threads)
+			}
 		}
 		seconds += s
+		for n, b := range parts {
+			if len(bounds) < len(parts) {
+				bounds = append(bounds, PlannedBound{Name: b.Name})
+			}
+			bounds[n].Seconds += b.Seconds
+			bounds[n].Saved += b.Saved
+		}
 	}
-	return seconds
+	return seconds, bounds
 }
 
 // leaf describes the work of a unit in the terms of the machine model, as if one call of the unit
@@ -279,7 +346,7 @@ func (t *PlannedTime) Text() [][3]string {
 		if s == nil {
 			return [3]string{name, "?", unknown}
 		}
-		return [3]string{name, duration(*s), why}
+		return [3]string{name, Duration(*s), why}
 	}
 	messages := ""
 	if t.Between != "" {
@@ -297,8 +364,8 @@ func (t *PlannedTime) Text() [][3]string {
 	}
 }
 
-// duration formats seconds with three significant digits.
-func duration(s float64) string {
+// Duration formats seconds with three significant digits.
+func Duration(s float64) string {
 	switch {
 	case s == 0:
 		return "0"

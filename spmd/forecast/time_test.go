@@ -92,6 +92,18 @@ func TestTime(t *testing.T) {
 	near("compute", p.Time.Compute, compute)
 	near("store", p.Time.Store, 50*8/4e4)
 	near("messages", p.Time.Messages, 0)
+	// The 200 gathers take 200/1e5 seconds, at the same time as all reads.
+	first := p.Time.Bounds[0]
+	if first.Name != "random reads" || math.Abs(first.Seconds-200/1e5) > 1e-9 ||
+		first.Share <= 0 || first.Saved > first.Seconds {
+		t.Errorf("got the bound %+v, want random reads", first)
+	}
+	if err := p.Explain(); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Leaves) != 1 || p.Leaves[0].Statement != p.Statement || len(p.Leaves[0].Commands) == 0 {
+		t.Errorf("got the leaves %+v", p.Leaves)
+	}
 	told := p.Time.Text()
 	if len(told) != 5 || told[1][1] != "500 ms" || told[0][0] != "load" {
 		t.Errorf("got %v", told)
@@ -136,6 +148,13 @@ func TestTime(t *testing.T) {
 				max(p.Comm.BytesSent[r], p.Comm.BytesReceived[r]))/msg.Bandwidth)
 		}
 		near("messages between "+between, p.Time.Messages, want)
+		seconds := map[string]float64{}
+		for _, b := range p.Time.Bounds {
+			seconds[b.Name] = b.Seconds
+		}
+		if got := seconds["latency of messages"] + seconds["bytes of messages"]; math.Abs(got-want) > 1e-9 {
+			t.Errorf("latency and bytes of messages between %s take %v, want %v", between, got, want)
+		}
 		if want == 0 || p.Time.Between != between {
 			t.Errorf("messages of %v seconds between %s, want %s", want, p.Time.Between, between)
 		}

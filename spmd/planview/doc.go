@@ -18,5 +18,6 @@
 //	arrow.go     the path of an arrow from one rank to another
 //	quantity.go  numbers for each rank: totals and profiles
 //	schedule.go  the schedule, and the placement of tensors, in words
+//	why.go       why a plan is as it is, in words
 //	words.go     tensors and numbers in words
 package planview

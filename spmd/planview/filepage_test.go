@@ -109,7 +109,7 @@ func TestFilePage(t *testing.T) {
 	}
 	p.AtMost, p.Items[0].Plan = true, nil
 	if text, err = FilePage("a.dst", p); err != nil ||
-		!bytes.Contains(text, []byte("If a repeat ends earlier")) ||
+		!bytes.Contains(text, []byte("If conditions leave items out")) ||
 		len(parse(t, text).find("flow")) != 1 {
 		t.Errorf("a file with a place and a condition: %v", err)
 	}

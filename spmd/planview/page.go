@@ -75,6 +75,7 @@ type statementPlan struct {
 	Rows            []rankRow
 	More            string // says which rows the table of ranks leaves out
 	Open            bool   // the table of ranks is open
+	Why             []Line // nil if the plan was not explained
 }
 
 // tensorRow is a row of the table of tensors.
@@ -190,6 +191,9 @@ func newStatementPlan(p *forecast.Planned, r budget) *statementPlan {
 		d.Pictures = append(d.Pictures, draw(p, t, r.blocks/len(p.Tensors)))
 	}
 	d.table(p, r, l)
+	if p.Leaves != nil {
+		d.Why = Why(p)
+	}
 	return d
 }
 
