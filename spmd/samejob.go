@@ -68,10 +68,13 @@ func describeInputs(t *launch.Description, inputs map[string]Input) {
 		if in.NoDuplicates {
 			more[name] += "error"
 		}
+		if in.Delimiter != 0 {
+			more[name] += string(in.Delimiter)
+		}
 	}
 	t.Add("-i", launch.Named(files)...)
 	t.Add("-g", launch.Named(kinds)...)
-	t.Add("--index-base or --duplicates", launch.Named(more)...)
+	t.Add("--index-base, --delimiter or --duplicates", launch.Named(more)...)
 }
 
 // describe adds the options that must be the same at all ranks. Threads, memory, folders and what a

@@ -44,7 +44,10 @@ func Flags() []cli.Flag {
 		text("`TYPE` float64, float32, int64, int32, complex128 or complex64 (default: the "+
 			"input's)", "t", "type"),
 		text("`N,N,...` sizes, one for each mode, for a file without sizes", "d", "dims"),
-		text("`0|1` the first coordinate in a .tns input (default: 1)", "index-base"),
+		text("`0|1` the first coordinate in a .tns, .csv, .tsv or edge-list input (default: 1)",
+			"index-base"),
+		text("`comma|semicolon|tab|bar|space` what separates the columns of a .csv, .tsv or "+
+			"edge-list input (default: the first line decides)", "delimiter"),
 		text("`sum|error` how repeated coordinates are treated (default: sum)", "duplicates"),
 		&cli.BoolFlag{Name: "fit-dense",
 			Usage: "dense levels cover only the range from the smallest to the largest coordinate"},
@@ -62,6 +65,13 @@ func Flags() []cli.Flag {
 			"progress"),
 	}
 }
+
+// Delimiters maps the words of --delimiter to bytes. DelimiterNames lists the words.
+var (
+	Delimiters = map[string]byte{"comma": ',', "semicolon": ';', "tab": '\t', "bar": '|',
+		"space": ' '}
+	DelimiterNames = []string{"comma", "semicolon", "tab", "bar", "space"}
+)
 
 // choice returns the value of a flag that must be one of words, or def if the flag is not set.
 func choice(x *cli.Context, flag, def string, words ...string) (string, error) {
@@ -90,7 +100,7 @@ func checkUnnamed(flag, v, want string, isValue func(rest string) bool) error {
 			"in %s=%s", flag, v, name, flag, want, flag, rest)
 }
 
-// ReadOptions parses the flags for reading files: -t, -d, --index-base, --trust-input, --tmp
+// ReadOptions parses the flags for reading files: -t, -d, --index-base, --delimiter, --trust-input, --tmp
 // and --threads, if the command has them. files are the files that will be read.
 func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 	var o coo.Options
@@ -132,6 +142,11 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 			return o, err
 		}
 	}
+	delimiter, err := choice(x, "delimiter", "", DelimiterNames...)
+	if err != nil {
+		return o, err
+	}
+	o.Delimiter = Delimiters[delimiter]
 	o.Trust = x.Bool("trust-input")
 	if o.Tmp, err = Tmp(x); err != nil {
 		return o, err

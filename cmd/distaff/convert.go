@@ -10,10 +10,9 @@ func convertCommand() *command {
 	return &command{
 		name: "convert", args: "IN OUT", short: "converts a file of tensors to another format",
 		long: `Converts files by the endings of their names, in bounded memory. Inputs larger
-than memory are sorted on disk. Input files are .tcs .tns .mtx .rb (and
-Harwell-Boeing's .rua, .rsa, ...) .ttx .npy .npz, compressed (.gz, .zst) or not.
-Output files are .tcs .tns .mtx .npy .npz. The name "-" with an ending (-.tns)
-is standard input or output. The file OUT appears complete or not at all.`,
+than memory are sorted on disk. "distaff help files" lists the endings. Files may
+be compressed. The name "-" with an ending (-.tns) is standard input or output.
+The file OUT appears complete or not at all.`,
 		examples: []string{
 			"distaff convert b.tns.gz b.tcs -f=sss",
 			"distaff convert matrix.mtx matrix.tcs -f=ds:1,0 -t=float32",

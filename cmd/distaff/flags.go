@@ -59,13 +59,16 @@ func dataFlags() []cli.Flag {
 			"`i:N` or T:N,N,... the size of an index variable, or the sizes of a tensor's "+
 				"modes; 1e6 is 1000000"),
 		list("i", al("input"), catData,
-			"`T:FILE` reads T from a .tcs .tns .mtx .rb .ttx .npy .npz file (.gz .zst .bz2 "+
-				".xz .tar.gz too), or one tensor of it (T:FILE:NAME); T:-.tns reads standard input, and alpha:2.5 sets a scalar"),
+			"`T:FILE` reads T from a file in one of the formats of distaff help files; T:FILE:NAME "+
+				"reads one of several tensors of a file, T:-.tns reads standard input, and alpha:2.5 sets a scalar"),
 		list("g", al("generate"), catData,
 			"`T:KIND` generates T: "+gen.Forms+"; values are in (0,1], or with :int at the end "+
 				"integers 1 to 9"),
 		list("index-base", nil, catData,
-			"`[T:]0|1` the first coordinate in .tns files (default: 1)"),
+			"`[T:]0|1` the first coordinate in .tns, .csv, .tsv and edge-list files (default: 1)"),
+		list("delimiter", nil, catData,
+			"`[T:]comma|semicolon|tab|bar|space` what separates the columns of .csv, .tsv and "+
+				"edge-list files (default: the first line decides)"),
 		list("duplicates", nil, catData,
 			"`[T:]sum|error` how repeated coordinates are treated (default: sum)"),
 		text("seed", nil, catData,
@@ -148,8 +151,8 @@ func runFlags() []cli.Flag {
 			"verifies the result of each pass of the compiler, and parses and types the C "+
 				"of each leaf (as -v does)"),
 		list("o", al("output"), catOutput,
-			"`T:FILE` writes T to a .tcs .tns .mtx .npy or .npz file; T:-.mtx writes standard "+
-				"output"),
+			"`T:FILE` writes T to a file in one of the formats of distaff help files; T:-.mtx writes "+
+				"standard output"),
 		text("write", nil, catOutput,
 			"`auto|parallel|ordered` how ranks write an output: at once, or one after another "+
 				"(default: auto, which is ordered on network file systems only)"),

@@ -220,7 +220,12 @@ func (x *invocation) reading(j *spmd.Job) error {
 	if err != nil {
 		return err
 	}
+	delimiters, err := x.delimiters(j)
+	if err != nil {
+		return err
+	}
 	for name, in := range j.Inputs {
+		in.Delimiter = conv.Delimiters[delimiters.valueFor(name, "")]
 		in.ZeroBased = base.valueFor(name, "") == "0"
 		in.NoDuplicates = duplicates.valueFor(name, "") == "error"
 		j.Inputs[name] = in
@@ -234,8 +239,24 @@ func (x *invocation) reading(j *spmd.Job) error {
 	return nil
 }
 
-// checkBase returns an error if --index-base=0 is given for an input that is not a .tns file. If
-// the flag does not name an input, one .tns file among the inputs is enough. inputs contains the
+// delimiters parses --delimiter. It applies to the inputs of flags only. Job files have no word for
+// it.
+func (x *invocation) delimiters(j *spmd.Job) (perTensor, error) {
+	files := map[string]string{}
+	for name, in := range j.Inputs {
+		if f, err := convert.FormatOf(in.File); err == nil && f.Delimited {
+			files[name] = in.File
+		}
+	}
+	if v := x.flags.StringSlice("delimiter"); len(v) > 0 && len(files) == 0 {
+		return perTensor{}, argv.Errorf("--delimiter=%s: want an input that is a .csv, .tsv, .el, "+
+			".wel or .edges file", v[0])
+	}
+	return x.perTensor(files, "delimiter", conv.DelimiterNames...)
+}
+
+// checkBase returns an error if --index-base=0 is given for an input whose format fixes the base. If
+// the flag does not name an input, one other file among the inputs is enough. inputs contains the
 // file of each tensor, or "" if its input is not a file.
 func (x *invocation) checkBase(inputs map[string]string) error {
 	for _, v := range x.flags.StringSlice("index-base") {
@@ -251,7 +272,7 @@ func (x *invocation) checkBase(inputs map[string]string) error {
 			}
 			if files == nil {
 				return argv.Errorf(
-					"--index-base=0 is only for .tns files, but no input is a file")
+					"--index-base=0 is only for files without a header, but no input is a file")
 			}
 		}
 		if err := convert.Based(files...); err != nil {
@@ -278,7 +299,7 @@ func (p perTensor) valueFor(name, jobValue string) string {
 // perTensor parses a flag of the form [T:]VALUE. VALUE must be choice1 or choice2. Without T, the
 // value applies to each input that has no value of its own. files maps the name of each input to
 // its file.
-func (x *invocation) perTensor(files map[string]string, flag, choice1, choice2 string) (perTensor,
+func (x *invocation) perTensor(files map[string]string, flag string, words ...string) (perTensor,
 	error) {
 	p := perTensor{own: map[string]string{}}
 	for _, v := range x.flags.StringSlice(flag) {
@@ -286,9 +307,10 @@ func (x *invocation) perTensor(files map[string]string, flag, choice1, choice2 s
 		if !ok {
 			name, value = "", v
 		}
-		if value != choice1 && value != choice2 {
-			return p, argv.Errorf("--%s=%s: got %q, want either %s or %s", flag, v, value, choice1,
-				choice2)
+		if !slices.Contains(words, value) {
+			last := len(words) - 1
+			return p, argv.Errorf("--%s=%s: got %q, want either %s or %s", flag, v, value,
+				strings.Join(words[:last], ", "), words[last])
 		}
 		switch {
 		case !ok && p.all != "" && p.all != value:

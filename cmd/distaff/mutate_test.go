@@ -118,6 +118,15 @@ func seeds(t *testing.T) []seedFile {
 		}
 		add(name, b, order)
 	}
+	neighbours := filepath.Join("..", "..", "testdata", "neighbours")
+	for name, order := range map[string]int{"A.csv": 2, "A.mtx.bz2": 2, "A.mtx.xz": 2,
+		"A.tar.gz": 2} {
+		b, err := os.ReadFile(filepath.Join(neighbours, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(name, b, order)
+	}
 	slices.SortFunc(list, func(a, b seedFile) int { return strings.Compare(a.name, b.name) })
 	for _, s := range slices.Clone(list) {
 		switch s.name {

@@ -18,7 +18,10 @@ func readFlags() []cliFlag {
 		text("d", al("dims"), "", "`N,N,...` sizes, one for each mode, for a file without sizes"),
 		text("t", al("type"), "",
 			"`TYPE` reads values as float64, float32, int64, int32, complex128 or complex64"),
-		text("index-base", nil, "", "`0|1` the first coordinate in .tns files (default: 1)"),
+		text("index-base", nil, "",
+			"`0|1` the first coordinate in .tns, .csv, .tsv and edge-list files (default: 1)"),
+		text("delimiter", nil, "", "`comma|semicolon|tab|bar|space` what separates the columns of "+
+			".csv, .tsv and edge-list files (default: the first line decides)"),
 		text("tmp", nil, "", "`DIR` for temporary files (default: DISTAFF_TMP, or TMPDIR)"),
 		text("threads", nil, "", "`N` threads (default: all cores)"),
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"distaff/io/coo"
+	"distaff/io/csv"
 	"distaff/io/hb"
 	"distaff/io/mtx"
 	"distaff/io/npy"
@@ -55,6 +56,9 @@ type Format struct {
 	// options decide if coordinates count from 0 or 1.
 	SizesFromOptions bool
 
+	// Delimited means that the user's options can say what separates columns.
+	Delimited bool
+
 	// Repeats means that a file may have several entries with equal coordinates. Their values are
 	// added.
 	Repeats bool
@@ -84,6 +88,17 @@ var formats = []*Format{
 		".csa", ".cza", ".cha", ".cra",
 		".pua", ".psa", ".pza", ".pha", ".pra", ".iua", ".isa", ".iza", ".iha", ".ira"},
 		Open: hb.Open},
+	{Name: "CSV", Exts: []string{".csv"}, Open: csv.Open, OpenPart: csv.OpenPart,
+		Write: csv.CSV.Write, Head: csv.CSV.Head, Body: csv.CSV.Body, SizesFromOptions: true, Delimited: true,
+		Repeats: true},
+	{Name: "TSV", Exts: []string{".tsv"}, Open: csv.Open, OpenPart: csv.OpenPart,
+		Write: csv.TSV.Write, Head: csv.TSV.Head, Body: csv.TSV.Body, SizesFromOptions: true, Delimited: true,
+		Repeats: true},
+	{Name: "edge list", Exts: []string{".wel", ".edges"}, Open: csv.OpenEdges,
+		OpenPart: csv.OpenPart, Write: csv.Edges.Write, Head: csv.Edges.Head, Body: csv.Edges.Body,
+		SizesFromOptions: true, Delimited: true, Repeats: true, MaxOrder: 2},
+	{Name: "edge list without weights", Exts: []string{".el"}, Open: csv.OpenEdges,
+		OpenPart: csv.OpenPart, SizesFromOptions: true, Delimited: true, Repeats: true},
 }
 
 // FormatOf returns the file format that belongs to the extension of path. For a pipe or a device
@@ -177,8 +192,9 @@ func Based(paths ...string) error {
 		return nil
 	}
 	return errorf(paths[0],
-		"--index-base=0 is only for .tns files that are read: other formats say themselves "+
-			"whether they count from 0 or 1, and outputs count from 1")
+		"--index-base=0 is only for files that are read and end in one of %s: other formats say "+
+			"themselves whether they count from 0 or 1, and outputs count from 1",
+		endings(func(f *Format) bool { return f.SizesFromOptions }))
 }
 
 // checkOrder returns an error if the format does not support tensors of that order.

@@ -16,6 +16,7 @@ type Options struct {
 	DimsFrom  []string
 	Type      tensor.Type // the wanted value type; None selects the type of the file
 	ZeroBased bool        // --index-base=0, for formats whose files do not say their index base
+	Delimiter byte        // --delimiter; 0: the first line of a table decides
 	Threads   int         // number of threads that parse a text file; 0 selects GOMAXPROCS
 	// folder that stores standard input for a second pass; "" selects os.TempDir
 	Tmp   string

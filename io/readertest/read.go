@@ -3,8 +3,10 @@ package readertest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,4 +98,62 @@ func Write(t testing.TB, name, content string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Damage reads copies of a file that are cut off after each byte, and copies with changed bits in
+// each byte. open must return a stream or an error for each copy. If the whole copy is read, each
+// coordinate must be less than its mode's size. name is the name of the copies, and member is "" or
+// ":NAME".
+func Damage(t *testing.T, open Open, name, member string, content []byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	try := func(b []byte) {
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		CheckRange(t, open, path+member)
+	}
+	for n := range content {
+		try(content[:n])
+		for _, bits := range []byte{1, 1 << 3, 1 << 7, 0xff} {
+			b := slices.Clone(content)
+			b[n] ^= bits
+			try(b)
+		}
+	}
+}
+
+// CheckRange opens the file at path and reads it to its end or its first error. If there is no
+// error, it checks that each coordinate is less than its mode's size.
+func CheckRange(t testing.TB, open Open, path string) {
+	t.Helper()
+	s, err := open(path, coo.Options{Limit: 1 << 24})
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	var b coo.Batch
+	var past []int64 // for each mode, the largest coordinate and 1
+	for err == nil {
+		if err = s.Next(&b); err != nil {
+			break
+		}
+		for m, col := range b.Coords {
+			if len(past) <= m {
+				past = append(past, 0)
+			}
+			for _, c := range col[:b.N] {
+				if c < 0 {
+					t.Fatalf("%s: got the coordinate %d", path, c)
+				}
+				past[m] = max(past[m], c+1)
+			}
+		}
+	}
+	dims, _ := s.Dims()
+	for m, n := range past {
+		if err == io.EOF && n > dims[m] {
+			t.Fatalf("%s: got coordinate %d in mode %d of size %d", path, n-1, m, dims[m])
+		}
+	}
 }

@@ -32,6 +32,7 @@
 //	entries.go  lines of entries
 //	values.go   numbers into values of a type
 //	stream.go   entries as a coo.Stream
+//	lines.go    streams and parts of files without counts, which may lack the sizes
 //	sample.go   an estimate of the number of entries
 //	part.go     parts of a file, for several readers
 //	locate.go   lines of given entries, for messages

@@ -3,7 +3,6 @@ package tns
 import (
 	"bytes"
 	"encoding/gob"
-	"slices"
 
 	"distaff/io/coo"
 	"distaff/io/text"
@@ -41,42 +40,5 @@ func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part,
 		src.Close()
 		return nil, err
 	}
-	s.Entries.Part(k, n)
-	return &entriesPart{stream: s}, nil
-}
-
-// entriesPart is a part of a file. A .tns file does not announce its number of entries, so
-// CheckCount does nothing.
-type entriesPart struct {
-	*stream
-	seen int64
-}
-
-func (p *entriesPart) Ordinals() bool                           { return false }
-func (p *entriesPart) Count() int64                             { return 0 }
-func (p *entriesPart) Begin(before int64)                       {}
-func (p *entriesPart) Seen() int64                              { return p.seen }
-func (p *entriesPart) CheckCount(before int64, last bool) error { return nil }
-
-func (p *entriesPart) Next(b *coo.Batch) error {
-	err := p.stream.Next(b)
-	if err == nil {
-		p.seen += int64(b.N)
-	}
-	return err
-}
-
-func (p *entriesPart) Rewind() error {
-	p.seen = 0
-	return p.stream.Rewind()
-}
-
-// SetDims sets the mode sizes if neither the file nor the options have them. sources contains the
-// source of each size, for error messages. If the file or the options have the sizes, SetDims
-// panics unless dims equals them.
-func (p *entriesPart) SetDims(dims []int64, sources []string) {
-	if p.Bound == nil && !slices.Equal(dims, p.Sizes) {
-		panic("BUG: tns: other sizes than the file's")
-	}
-	p.stream.SetDims(dims, sources)
+	return text.PartOf(&s.Entries, k, n), nil
 }

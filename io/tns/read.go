@@ -76,32 +76,7 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	e := &stream{head: h}
 	e.Entries = text.Entries{Src: src, Start: h.Start, Line: h.Line, Comment: '#', Order: order,
 		Value: typ, Opt: opt}
-	exact := true
-	for m := range order {
-		lim, from := int64(tensor.MaxSize), ""
-		switch {
-		case m < len(opt.Dims) && opt.Dims[m] >= 0:
-			if lim = opt.Dims[m]; opt.DimsFrom != nil {
-				from = opt.DimsFrom[m]
-			}
-		case h.Sizes != nil:
-			lim, from = h.Sizes[m], "the file's first lines"
-		default:
-			exact = false
-		}
-		l.Lims, l.From = append(l.Lims, lim), append(l.From, from)
-	}
-	e.Parse = l.Parse
-	if exact {
-		e.Sizes = slices.Clone(l.Lims)
-	} else {
-		e.Parse = func(b *text.Block) { l.Parse(b); b.SetMax() }
-		e.Bound = func(dims []int64, from []string) {
-			bounded := *l // a goroutine of the last pass may still use l
-			bounded.Lims, bounded.From = slices.Clone(dims), from
-			e.Parse = bounded.Parse
-		}
-	}
+	e.ReadLines(l, (*text.Layout).Parse, h.Sizes, "the file's first lines")
 	return e, nil
 }
 

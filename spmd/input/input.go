@@ -15,8 +15,12 @@ type Input struct {
 	// File is read in the format of its extension. "-.tns" reads standard input as a .tns file. If
 	// the tensor is a scalar, File may be a number.
 	File string
-	// ZeroBased says that coordinates of a .tns file start at 0.
+	// ZeroBased says that coordinates of a file start at 0. It counts only for formats whose files
+	// do not say it themselves, such as .tns.
 	ZeroBased bool
+	// Delimiter separates the columns of a .csv, .tsv, .el, .wel or .edges file: a comma, a
+	// semicolon, a tab, a bar, or ' ' for white space. If it is 0, the first line decides.
+	Delimiter byte
 	// NoDuplicates makes repeated coordinates an error. Otherwise their values are summed.
 	NoDuplicates bool
 	// Generate is a kind of generated data, such as "uniform:1000".

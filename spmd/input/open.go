@@ -233,8 +233,8 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 	}
 	return coo.Options{
 		Order: s.order, Dims: dims, DimsFrom: from, Type: r.p.Types[s.name],
-		ZeroBased: s.In.ZeroBased,
-		Threads:   r.Env.Threads, Tmp: r.Env.Tmp, Limit: r.Env.Limit.Max(),
+		ZeroBased: s.In.ZeroBased, Delimiter: s.In.Delimiter,
+		Threads: r.Env.Threads, Tmp: r.Env.Tmp, Limit: r.Env.Limit.Max(),
 	}
 }
 

@@ -189,8 +189,8 @@ func Inputs(f *jobfile.File, given map[string]input.Input) error {
 		if ok && in.ZeroBased && t.BaseAt.End > 0 {
 			if err := convert.Based(in.File); err != nil {
 				return f.Errorf(t.BaseAt, jobfile.Declaration,
-					"got index-base 0 for %q, want a .tns file: every other format defines "+
-						"its own base",
+					"got index-base 0 for %q, want a .tns, .csv, .tsv or edge-list file: "+
+						"every other format defines its own base",
 					t.From)
 			}
 		}
@@ -332,7 +332,8 @@ func sizesOf(in input.Input, order int, read bool) (dims []int64, exact bool, er
 		defer t.Close()
 		return t.Header.Dims, true, nil
 	}
-	s, err := convert.Open(in.File, coo.Options{Order: order, ZeroBased: in.ZeroBased})
+	s, err := convert.Open(in.File, coo.Options{Order: order, ZeroBased: in.ZeroBased,
+		Delimiter: in.Delimiter})
 	if err != nil {
 		return nil, false, err
 	}

@@ -289,7 +289,8 @@ func typeOf(in input.Input, order int) (tensor.Type, error) {
 		defer t.Close()
 		return t.Header.Type, nil
 	}
-	s, err := convert.Open(in.File, coo.Options{Order: order, ZeroBased: in.ZeroBased})
+	s, err := convert.Open(in.File, coo.Options{Order: order, ZeroBased: in.ZeroBased,
+		Delimiter: in.Delimiter})
 	if err != nil {
 		return tensor.None, err
 	}

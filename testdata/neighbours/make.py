@@ -41,3 +41,10 @@ with tarfile.open("A.tar.gz", "w:gz") as t:
         t.addfile(info, io.BytesIO(data))
 np.savez("arrays.npz", A=A.toarray(), b=b)
 sp.save_npz("bsr.npz", A.tobsr((2, 5)))
+
+# pandas.DataFrame.to_csv writes this for the columns row, col and weight.
+coo = A.tocoo()
+lines = ["row,col,weight"] + ["%d,%d,%s" % (i + 1, j + 1, v) for i, j, v in zip(coo.row, coo.col, coo.data)]
+write("A.csv", "\n".join(lines).encode() + b"\n")
+# networkx.write_edgelist(G, data=False) with its comments.
+write("graph.el", b"#networkx\n# GMT\n#\n0 1\n0 3\n2 3\n3 0\n")
