@@ -33,12 +33,13 @@ def write(name, data):
 write("A.mtx", text(A))
 write("A.mtx.bz2", bz2.compress(text(A)))
 write("A.mtx.xz", lzma.compress(text(A)))
-with tarfile.open("A.tar.gz", "w:gz") as t:
-    for name, m in ("A/A_b.mtx", b.reshape(4, 1)), ("A/A.mtx", A):
-        data = text(m)
-        info = tarfile.TarInfo(name)
-        info.size = len(data)
-        t.addfile(info, io.BytesIO(data))
+for archive, names in ("A.tar.gz", ["A/A_b.mtx", "A/A.mtx"]), ("single.tgz", ["x/A.mtx"]):
+    with tarfile.open(archive, "w:gz") as t:
+        for name in names:
+            data = text(b.reshape(4, 1) if "_b" in name else A)
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            t.addfile(info, io.BytesIO(data))
 np.savez("arrays.npz", A=A.toarray(), b=b)
 sp.save_npz("bsr.npz", A.tobsr((2, 5)))
 
