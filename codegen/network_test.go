@@ -104,11 +104,11 @@ func TestDearNests(t *testing.T) {
 		tree                   string
 	}{
 		{chain(5), "", "", "direct"},
-		{chain(9), "", "", "tree   (((((((A * B) * C) * D) * E) * F) * G) * H) * K\n"},
+		{chain(9), "", "", "tree   ((A * B) * (C * D)) * ((E * F) * ((G * H) * K))\n"},
 		{chain(9), "((A*B)*(C*D)*E)*((F*G)*(H*K))", "",
 			"tree   ((A * B) * (C * D) * E) * ((F * G) * (H * K))\n"},
 		{chain(5) + "+Z(i,n)", "", "", "direct"},
-		{chain(9) + "+Z(i,r)", "", "", "tree   (((((((A * B) * C) * D) * E) * F) * G) * H) * K\n"},
+		{chain(9) + "+Z(i,r)", "", "", "tree   ((A * B) * (C * D)) * ((E * F) * ((G * H) * K))\n"},
 		{chain(5) + "+A(i,j)*B(j,n)", "A*B", "", "\n  Y(i,n) += w"}, // the tree is for one term
 		{chain(5), "direct", "", "tree   A * B * C * D * E\n"},
 		{chain(9), "direct", "", "tree   A * B * C * D * E * F * G * H * K\n"},
@@ -124,7 +124,7 @@ func TestDearNests(t *testing.T) {
 		{chain(5) + "\n-s=precompute(D(l,m)*E(m,n),{l,n},{l,n},W)", "", "", "tree   A * B * C * D * E\n"},
 		{chain(5) + "\n-s=temporaries(Y)", "", "", "direct"},
 		{chain(5) + "\n--target=cuda", "", "", "direct"},
-		{chain(9) + "\n--target=cuda", "", "", "tree   (((((((A * B) * C) * D) * E) * F) * G) * H) * K\n"},
+		{chain(9) + "\n--target=cuda", "", "", "tree   ((A * B) * (C * D)) * ((E * F) * ((G * H) * K))\n"},
 		{chain(4) + "\n--target=cuda", "(A*B)*(C*D)", "", "tree   (A * B) * (C * D)\n"},
 		{chain(5) + "\n--target=cuda\n-s=parallelize(i,GPUBlock,NoRaces)", "",
 			"; want a separate statement for each intermediate, or --target=cpu", ""},

@@ -149,8 +149,8 @@ func (p *Problem) refuse(msg string) *diag.Error {
 }
 
 // planFor returns the best plan for a contraction problem, or nil if there is none. If a product is
-// too large for the search, planFor contracts it by its tree or, without a tree, from left to
-// right. If such a product has no tree and the way is Direct, planFor returns nil.
+// too large for the search, planFor contracts it by its tree or, without a tree, two factors at a
+// time. If such a product has no tree and the way is Direct, planFor returns nil.
 func planFor(p *network.Problem) *network.Plan {
 	switch {
 	case p.Searched():
@@ -160,7 +160,7 @@ func planFor(p *network.Problem) *network.Plan {
 	case p.Method == network.Direct:
 		return nil
 	}
-	return network.LeftToRight(p)
+	return network.Pairs(p)
 }
 
 // manyTimes, longNest and longGPU decide which terms are too slow in one nest of loops. A nest is
@@ -222,7 +222,8 @@ func (c *Contractions) refuseTree(tree *network.Tree) error {
 // without variables, such as numbers, are not part of the product.
 func (c *Contractions) contractible(t *notation.Term) *Term {
 	x := &Term{problem: &network.Problem{Sizes: map[string]int64{},
-		Exact: c.in.Compute.IsInt(), MaxOrder: cmp.Or(c.in.MaxOrder, -1), Gemm: c.in.Gemm}}
+		Exact: c.in.Compute.IsInt(), MaxOrder: cmp.Or(c.in.MaxOrder, -1), Gemm: c.in.Gemm,
+		Packed: !c.in.GPU, Seconds: 1}}
 	p := x.problem
 	for k, f := range t.Factors {
 		factor, ok := c.factorOf(f)

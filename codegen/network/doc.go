@@ -24,7 +24,8 @@
 // exact for up to five factors with eight variables, and for larger products if they have few
 // states. For other products a beam search chooses trees by the costs of their contractions, and
 // the loops of each tree are searched exactly. Products with more than MaxFactors factors or
-// MaxVars variables are contracted from left to right or by a given tree.
+// MaxVars variables are contracted two at a time, in the order that package pairs finds, or by a
+// given tree.
 //
 // # Files
 //
@@ -37,7 +38,8 @@
 //	spent.go    costs in two parts, and the alternatives that are kept
 //	beam.go     trees of products that are too large for the search
 //	plan.go     plans: contractions, their loops and producers
-//	steps.go    products of any size, contracted from left to right or by a tree
+//	steps.go    products of any size, contracted by a tree
+//	large.go    trees of products of any size; contractions of dense items
 //	tree.go     the text of a tree, both ways
 //	way.go      the values of --network
 //	print.go    a plan as text

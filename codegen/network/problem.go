@@ -64,6 +64,10 @@ type Problem struct {
 	// returns infinity if loops are better. The function is nil if products of matrices are not
 	// wanted.
 	Gemm func(rows, cols, terms float64) float64
+	// Packed says that a product of matrices may run over many variables at little further cost.
+	Packed bool
+	// Seconds limits the search for the order of the contractions of a large product.
+	Seconds float64
 }
 
 // MaxFactors and MaxVars are the largest numbers of factors and variables of a product that is
@@ -136,18 +140,40 @@ func (p *Problem) Known() bool {
 	return true
 }
 
-func (p *Problem) variables() []string {
-	vars := slices.Clone(p.Left)
-	for _, f := range p.Factors {
+// variables returns all variables: first the result's, and then the factors'.
+func (p *Problem) variables() []string { return appendVars(slices.Clone(p.Left), p.Factors...) }
+
+// factorVars returns the variables of the factors.
+func (p *Problem) factorVars() []string { return appendVars(nil, p.Factors...) }
+
+// vars returns the variables of a factor.
+func (f Factor) vars() []string { return appendVars(nil, f) }
+
+// appendVars appends the variables of factors that list does not have.
+func appendVars(list []string, factors ...Factor) []string {
+	seen := map[string]bool{}
+	for _, v := range list {
+		seen[v] = true
+	}
+	for _, f := range factors {
 		for _, a := range f.Accesses {
 			for _, v := range a.Vars {
-				if !slices.Contains(vars, v) {
-					vars = append(vars, v)
+				if !seen[v] {
+					seen[v], list = true, append(list, v)
 				}
 			}
 		}
 	}
-	return vars
+	return list
+}
+
+// placesOf returns the number of points in the space of variables.
+func (p *Problem) placesOf(vars []string) float64 {
+	n := 1.0
+	for _, v := range vars {
+		n *= max(float64(p.Sizes[v]), 1)
+	}
+	return n
 }
 
 func newModel(p *Problem) *model {

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -13,20 +14,6 @@ import (
 // the cost tables have an element for each set of the items, and for each set of the variables.
 const MaxStep = 16
 
-// LeftToRight returns the plan that contracts the first two factors, then the intermediate and the
-// third factor, and so on, for any number of factors. It returns nil in the same cases as ByTree.
-func LeftToRight(p *Problem) *Plan {
-	t := &Tree{}
-	for f := range p.Factors {
-		if leaf := (&Tree{factor: f}); f == 0 {
-			t = leaf
-		} else {
-			t = &Tree{Children: []*Tree{t, leaf}}
-		}
-	}
-	return ByTree(p, t)
-}
-
 // ByTree returns the plan that contracts the factors of p as tree t says. The leaves of t must
 // already be bound to p's factors. There may be any number of factors. Each intermediate is
 // completed before the next contraction begins, and the loops of a contraction are chosen for this
@@ -36,11 +23,18 @@ func LeftToRight(p *Problem) *Plan {
 // contraction that makes an intermediate has more than MaxStep items or variables, or the storage
 // orders allow no order of the loops.
 func ByTree(p *Problem, t *Tree) *Plan {
-	s := &steps{problem: p, builder: builder{plan: &Plan{}, named: map[string]int{}}}
+	s := &steps{problem: p, builder: builder{plan: &Plan{}, named: map[string]int{}},
+		readers: map[string]int{}}
+	for _, v := range p.Left {
+		s.readers[v]++
+	}
 	for _, f := range p.Factors {
+		for _, v := range f.vars() {
+			s.readers[v]++
+		}
 		s.builder.plan.Converted = append(s.builder.plan.Converted, make([]bool, len(f.Accesses)))
 	}
-	root, _ := s.contract(t, true)
+	root, _, _ := s.contract(t, true)
 	if root == nil {
 		return nil
 	}
@@ -56,46 +50,64 @@ type steps struct {
 	problem *Problem
 	builder builder
 	parts   []Step
+	readers map[string]int // how many factors have each variable, plus 1 if the result has it
 }
 
 // contract builds the contraction of the children of t. Before that, it builds the contractions
 // that make these children. c is the contraction of the children. made is the intermediate that c
-// makes, as a factor. If root is true, c makes the result of the product, and made is not set. c is
-// nil if the storage orders or the sizes do not allow the contraction.
-func (s *steps) contract(t *Tree, root bool) (c *Contraction, made Factor) {
+// makes, as a factor. If root is true, c makes the result of the product, and made is not set. held
+// has the variables of the children, each with the number of the factors below t that have it; it
+// lacks variables that only these factors have. c is nil if the storage orders or the sizes do not
+// allow the contraction.
+func (s *steps) contract(t *Tree, root bool) (c *Contraction, made Factor, held map[string]int) {
 	q := *s.problem
 	q.Factors, q.Method, q.Tree, q.MaxOrder = nil, Direct, nil, -1
+	held = map[string]int{}
 	items := make([]*Contraction, len(t.Children)) // nil: a factor of the product
 	for k, child := range t.Children {
 		if len(child.Children) == 0 {
 			q.Factors = append(q.Factors, s.problem.Factors[child.factor])
 			q.Keep = q.Keep || s.isShared(child.factor)
+			for _, v := range s.problem.Factors[child.factor].vars() {
+				held[v]++
+			}
 			continue
 		}
-		item, factor := s.contract(child, false)
+		item, factor, below := s.contract(child, false)
 		if item == nil {
-			return nil, made
+			return nil, made, nil
+		}
+		for v, n := range below {
+			held[v] += n
 		}
 		items[k], q.Factors = item, append(q.Factors, factor)
 	}
+	all := q.factorVars()
 	if !root {
 		q.Keep = q.Keep || q.Order != nil // nothing is converted for one of several terms
-		q.Left, q.Ordered, q.Order = s.open(t), 0, nil
-		if s.problem.MaxOrder >= 0 && len(q.Left) > s.problem.MaxOrder ||
-			len(q.Factors) > MaxStep || len(q.variables()) > MaxStep {
-			return nil, made
+		q.Left, q.Ordered, q.Order = slices.DeleteFunc(slices.Clone(all),
+			func(v string) bool { return held[v] == s.readers[v] }), 0, nil
+		if s.problem.MaxOrder >= 0 && len(q.Left) > s.problem.MaxOrder {
+			return nil, made, nil
 		}
 	}
-	plan := q.nest()
-	if plan == nil {
-		return nil, made
+	maps.DeleteFunc(held, func(v string, n int) bool { return n == s.readers[v] })
+	plan := q.denseStep(all)
+	dense := plan != nil
+	if !dense {
+		if !root && (len(q.Factors) > MaxStep || len(all) > MaxStep) {
+			return nil, made, nil
+		}
+		if plan = q.nest(); plan == nil {
+			return nil, made, nil
+		}
 	}
 	c = s.add(plan, t, items)
 	if !root {
-		made = s.keep(c, &q)
+		made = s.keep(c, &q, dense)
 		s.parts = append(s.parts, Step{Part: c})
 	}
-	return c, made
+	return c, made, held
 }
 
 // nest returns the plan that computes a product in one nest of loops. It returns nil if the storage
@@ -129,25 +141,6 @@ func (s *steps) isShared(f int) bool {
 	return false
 }
 
-// open returns the variables of t's factors that are also needed outside t, because another factor
-// or the result has them.
-func (s *steps) open(t *Tree) []string {
-	inside, outside := Problem{}, Problem{Left: s.problem.Left}
-	leaves := map[int]bool{}
-	t.each(func(leaf *Tree) { leaves[leaf.factor] = true })
-	for f, x := range s.problem.Factors {
-		if leaves[f] {
-			inside.Factors = append(inside.Factors, x)
-		} else {
-			outside.Factors = append(outside.Factors, x)
-		}
-	}
-	others := outside.variables()
-	return slices.DeleteFunc(inside.variables(), func(v string) bool {
-		return !slices.Contains(others, v)
-	})
-}
-
 // add adds the costs of plan to the costs of the whole product. plan contracts only the children of
 // t. items[k] is the contraction that makes child k of t, or nil if the child is a factor. add
 // returns the contraction that makes t.
@@ -170,13 +163,21 @@ func (s *steps) add(plan *Plan, t *Tree, items []*Contraction) *Contraction {
 }
 
 // keep changes contraction c so that its result is stored in an intermediate. It returns the
-// intermediate as a factor for later contractions. q is the problem that c solves.
-func (s *steps) keep(c *Contraction, q *Problem) Factor {
-	m := newModel(q)
-	all, items := m.all(), m.whole().items
-	c.Vars, c.Kind, c.Uses = slices.Clone(q.Left), m.kindOf(m.all(), 0), 1
-	c.Entries, c.Places = m.entriesOf(all, 0), m.places(m.result)
-	c.made = m.makeCost(items, 1, 0)
+// intermediate as a factor for later contractions. q is the problem that c solves. dense says that
+// all its items are dense.
+func (s *steps) keep(c *Contraction, q *Problem, dense bool) Factor {
+	c.Vars, c.Uses = slices.Clone(q.Left), 1
+	if dense {
+		c.Places = q.placesOf(q.Left)
+		c.Entries, c.made = c.Places, c.Places*clearCost
+		if c.Kind = Array; len(c.Vars) == 0 {
+			c.Kind = Scalar
+		}
+	} else {
+		m := newModel(q)
+		c.Kind, c.Entries, c.Places = m.kindOf(m.all(), 0), m.entriesOf(m.all(), 0), m.places(m.result)
+		c.made = m.makeCost(m.whole().items, 1, 0)
+	}
 	s.builder.plan.Cost += c.made
 	s.builder.plan.addMemory(c)
 	s.builder.name(c)

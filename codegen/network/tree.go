@@ -142,16 +142,6 @@ func (t *Tree) bind(left map[string][]int) (extra *Tree) {
 	return nil
 }
 
-// each calls fn for all leaves of a tree.
-func (t *Tree) each(fn func(leaf *Tree)) {
-	if len(t.Children) == 0 {
-		fn(t)
-	}
-	for _, c := range t.Children {
-		c.each(fn)
-	}
-}
-
 // over returns the node that multiplies exactly these factors, or nil if there is none.
 func (t *Tree) over(factors set) *Tree {
 	if t.factors == factors && len(t.Children) > 0 {
