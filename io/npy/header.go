@@ -4,11 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
-	"distaff/io/tcs"
+	"distaff/io/arrays"
 	"distaff/io/tensor"
 )
 
@@ -20,71 +19,29 @@ const magic = "\x93NUMPY"
 
 // header describes an array in a file.
 type header struct {
-	dtype   dtype
-	fortran bool
-	shape   []int64
-	count   int64 // number of elements
-	size    int64 // bytes before the elements
-}
-
-// dtype is the type of elements in a file.
-type dtype struct {
-	kind byte // b i u f c, or S U for the bytes and strings of SciPy's format member
-	size int
-	big  bool // big-endian
-}
-
-// becomes maps the kind letter of a number type to its record. The field name is NumPy's name of
-// the kind. Elements of fewer than size bytes are converted to the type narrow, and all other
-// elements to the type wide.
-var becomes = map[byte]struct {
-	name         string
-	size         int
-	narrow, wide tensor.Type
-}{
-	'b': {"bool", 8, tensor.Int32, tensor.Int64}, 'i': {"int", 8, tensor.Int32, tensor.Int64},
-	'u': {"uint", 4, tensor.Int32, tensor.Int64},
-	'f': {"float", 8, tensor.Float32, tensor.Float64},
-	'c': {"complex", 16, tensor.Complex64, tensor.Complex128},
-}
-
-// typ returns the type that elements are converted to, or tensor.None if they are not numbers.
-func (d dtype) typ() tensor.Type {
-	t := becomes[d.kind]
-	if d.size < t.size {
-		return t.narrow
-	}
-	return t.wide
-}
-
-// name returns NumPy's name of a number type, such as "uint8".
-func (d dtype) name() string {
-	kind := becomes[d.kind].name
-	if d.kind == 'b' {
-		return kind
-	}
-	return kind + strconv.Itoa(8*d.size)
+	arrays.Header
+	size int64 // bytes before the elements
 }
 
 // parseDtype parses NumPy's description of an element type, such as "<f8". It returns an error if
 // this package cannot read elements of the type.
-func parseDtype(s string) (dtype, error) {
-	d := dtype{}
+func parseDtype(s string) (arrays.Elem, error) {
+	d := arrays.Elem{}
 	rest := s
 	if rest != "" && strings.IndexByte("<>|=", rest[0]) >= 0 {
-		d.big = rest[0] == '>'
+		d.Big = rest[0] == '>'
 		rest = rest[1:]
 	}
 	if rest == "" {
 		return d, fmt.Errorf("got the type %q, want one like '<f8'", s)
 	}
-	d.kind = rest[0]
-	if d.kind == '?' {
-		d.kind, rest = 'b', "b1"
+	d.Kind = rest[0]
+	if d.Kind == '?' {
+		d.Kind, rest = 'b', "b1"
 	}
 	n, err := strconv.Atoi(rest[1:])
 	ok := err == nil
-	switch d.kind {
+	switch d.Kind {
 	case 'b':
 		ok = ok && n == 1
 	case 'i', 'u':
@@ -107,7 +64,7 @@ func parseDtype(s string) (dtype, error) {
 		return d, fmt.Errorf("got elements of type %q, want bool, integers of 1 to 8 bytes, "+
 			"floats of 2, 4 or 8, or complex of 8 or 16", s)
 	}
-	d.size = n
+	d.Size = n
 	return d, nil
 }
 
@@ -193,15 +150,15 @@ func parseHeader(s string) (*header, error) {
 			}
 			var descr string
 			if descr, ok = p.str(); ok {
-				if h.dtype, p.err = parseDtype(descr); p.err != nil {
+				if h.Elem, p.err = parseDtype(descr); p.err != nil {
 					return fail()
 				}
 			}
 		case "fortran_order":
-			h.fortran = p.eat("True")
-			ok = h.fortran || p.eat("False")
+			h.Fortran = p.eat("True")
+			ok = h.Fortran || p.eat("False")
 		case "shape":
-			h.shape, ok = p.tuple()
+			h.Shape, ok = p.tuple()
 		default:
 			ok = false
 		}
@@ -215,34 +172,7 @@ func parseHeader(s string) (*header, error) {
 	if p.rest() != "" || len(seen) != 3 {
 		return fail()
 	}
-	return h, h.measure()
-}
-
-// widest is the size in bytes of a value of the largest type. The shape of an array is checked as
-// if its elements had at least this size, because the elements can be converted to the largest
-// type.
-var widest = tensor.Complex128.Size()
-
-// measure computes the number of elements and stores it in h.count. It returns an error if the
-// shape is too large for a tensor. If a size is 0, the array has no elements, so the other sizes do
-// not matter.
-func (h *header) measure() error {
-	if len(h.shape) > tcs.MaxOrder {
-		return fmt.Errorf("got an array of %d dimensions, want at most %d", len(h.shape),
-			tcs.MaxOrder)
-	}
-	if slices.Contains(h.shape, 0) {
-		h.count = 0
-		return nil // each size was checked when it was parsed
-	}
-	if err := tensor.CheckSpace(h.shape, max(int64(h.dtype.size), widest)); err != nil {
-		return fmt.Errorf("the header's shape: %v", err)
-	}
-	h.count = 1
-	for _, d := range h.shape {
-		h.count *= d
-	}
-	return nil
+	return h, h.Measure()
 }
 
 // literal parses Python literals.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/klauspost/compress/flate"
 
+	"distaff/io/arrays"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
@@ -76,11 +77,7 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	if a.members[name] == nil {
 		return nil, text.NoMember(src.Name, src.Member, a.names)
 	}
-	d := &array{src: src, open: a.opener(name), what: a.what(name), opt: opt}
-	if err := d.init(); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return arrays.NewDense(a, name, opt)
 }
 
 // checkZip returns an error if src is not a zip archive, as far as its first two bytes tell. It
@@ -124,65 +121,28 @@ func (a *archive) list() string {
 	return " (" + strings.Join(quoted, ", ") + more + ")"
 }
 
-// what returns the name of a member for messages.
-func (a *archive) what(name string) string { return a.src.Name + ": " + name }
+// Source returns the file of the archive.
+func (a *archive) Source() *text.Source { return a.src }
 
-func (a *archive) opener(name string) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) {
-		f := a.members[name]
-		if f == nil {
-			return nil, text.Dataf(a.src.Name, 0, 0,
-				"the member %s is missing%s; want what scipy.sparse.save_npz writes",
-				name, a.list())
-		}
-		r, err := f.Open()
-		if err != nil {
-			return nil, text.Dataf(a.what(name), 0, 0, "%v", err)
-		}
-		return r, nil
+// What returns the name of a member for messages.
+func (a *archive) What(name string) string { return a.src.Name + ": " + name }
+
+// Open opens a member.
+func (a *archive) Open(name string) (*arrays.Elements, error) {
+	f := a.members[name]
+	if f == nil {
+		return nil, text.Dataf(a.src.Name, 0, 0,
+			"the member %s is missing%s; want what scipy.sparse.save_npz writes", name, a.list())
 	}
-}
-
-// elements opens a member. Its shape must have dims dimensions.
-func (a *archive) elements(name string, dims int) (*elements, error) {
-	r, err := a.opener(name)()
+	r, err := f.Open()
 	if err != nil {
-		return nil, err
+		return nil, text.Dataf(a.What(name), 0, 0, "%v", err)
 	}
 	e, err := openElements(r)
 	if err != nil {
-		return nil, fault(a.what(name), err)
-	}
-	if len(e.header.shape) != dims {
-		e.close()
-		return nil, text.Dataf(a.what(name), 0, 0, "got the shape %v, want %s", e.header.shape,
-			text.Plural(int64(dims), "dimension", "dimensions"))
+		return nil, arrays.Fault(a.What(name), err)
 	}
 	return e, nil
-}
-
-// integers opens a member, which must be an array of integers with one dimension. The caller reads
-// the array's elements with the method ints.
-func (a *archive) integers(name string) (*elements, error) {
-	e, err := a.elements(name, 1)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.wantIntegers(name, e); err != nil {
-		e.close()
-		return nil, err
-	}
-	return e, nil
-}
-
-// wantIntegers returns an error unless the elements of a member have a type that the method ints
-// can read as integers. name is the member's name.
-func (a *archive) wantIntegers(name string, e *elements) error {
-	if typ := e.header.dtype.typ(); typ.IsNumber() && !typ.IsComplex() {
-		return nil
-	}
-	return text.Dataf(a.what(name), 0, 0, "got an array of type %c%d, want integers",
-		e.header.dtype.kind, e.header.dtype.size)
 }
 
 // format returns the name of the storage format, which is stored as bytes or a string.
@@ -191,22 +151,22 @@ func (a *archive) format() (string, error) {
 	if a.members["format"] == nil {
 		return "coo", nil
 	}
-	e, err := a.elements("format", 0)
+	e, err := arrays.OpenShaped(a, "format", 0)
 	if err != nil {
 		return "", err
 	}
-	defer e.close()
-	if e.header.dtype.kind != 'S' && e.header.dtype.kind != 'U' {
-		return "", text.Dataf(a.what("format"), 0, 0,
-			"got an array of type %c%d, want bytes or a string", e.header.dtype.kind, e.header.dtype.size)
+	defer e.Close()
+	if e.Header.Elem.Kind != 'S' && e.Header.Elem.Kind != 'U' {
+		return "", text.Dataf(a.What("format"), 0, 0,
+			"got an array of type %c%d, want bytes or a string", e.Header.Elem.Kind, e.Header.Elem.Size)
 	}
-	raw, _, err := e.read(1)
+	raw, _, err := e.Read(1)
 	if err != nil {
-		return "", fault(a.what("format"), err)
+		return "", arrays.Fault(a.What("format"), err)
 	}
-	if e.header.dtype.kind == 'U' {
+	if e.Header.Elem.Kind == 'U' {
 		low := 0
-		if e.header.dtype.big {
+		if e.Header.Elem.Big {
 			low = 3
 		}
 		var s []byte
@@ -221,32 +181,32 @@ func (a *archive) format() (string, error) {
 // sizes reads the sizes of a sparse array from the member "shape". If general is true, it accepts
 // up to tcs.MaxOrder sizes. Otherwise it accepts two sizes or, if row is true, also a single one.
 func (a *archive) sizes(general, row bool) ([]int64, error) {
-	e, err := a.elements("shape", 1)
+	e, err := arrays.OpenShaped(a, "shape", 1)
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
+	defer e.Close()
 	switch {
-	case general && e.header.count == 0: // NumPy converts Python's () to an array of floats
+	case general && e.Header.Count == 0: // NumPy converts Python's () to an array of floats
 		return []int64{}, nil
-	case !general && e.header.count != 2 && !(row && e.header.count == 1):
-		return nil, text.Dataf(a.what("shape"), 0, 0,
+	case !general && e.Header.Count != 2 && !(row && e.Header.Count == 1):
+		return nil, text.Dataf(a.What("shape"), 0, 0,
 			"got %s, want 2: the numbers of rows and columns",
-			text.Plural(e.header.count, "size", "sizes"))
-	case e.header.count > tcs.MaxOrder:
-		return nil, text.Dataf(a.what("shape"), 0, 0, "got %d sizes, want at most %d", e.header.count,
+			text.Plural(e.Header.Count, "size", "sizes"))
+	case e.Header.Count > tcs.MaxOrder:
+		return nil, text.Dataf(a.What("shape"), 0, 0, "got %d sizes, want at most %d", e.Header.Count,
 			tcs.MaxOrder)
 	}
-	if err := a.wantIntegers("shape", e); err != nil {
+	if err := arrays.WantIntegers(a, "shape", e); err != nil {
 		return nil, err
 	}
-	dims := make([]int64, e.header.count)
-	if _, err := e.ints(dims); err != nil {
-		return nil, fault(a.what("shape"), err)
+	dims := make([]int64, e.Header.Count)
+	if _, err := e.Ints(dims); err != nil {
+		return nil, arrays.Fault(a.What("shape"), err)
 	}
 	for m, d := range dims {
 		if err := tensor.CheckSize(d); err != nil {
-			return nil, text.Dataf(a.what("shape"), 0, 0, "element %d: %v", m, err)
+			return nil, text.Dataf(a.What("shape"), 0, 0, "element %d: %v", m, err)
 		}
 	}
 	return dims, nil
@@ -259,22 +219,21 @@ func (a *archive) checkFill() error {
 	if a.members[name] == nil {
 		return nil
 	}
-	e, err := a.elements(name, 0)
+	e, err := arrays.OpenShaped(a, name, 0)
 	if err != nil {
 		return err
 	}
-	defer e.close()
-	typ := e.header.dtype.typ()
+	defer e.Close()
+	typ := e.Header.Elem.Type()
 	if typ == tensor.None {
-		return text.Dataf(a.what(name), 0, 0, "got a string, want the number 0")
+		return text.Dataf(a.What(name), 0, 0, "got a string, want the number 0")
 	}
-	var b buffer
-	raw := b.bytes(int(typ.Size()))
-	if _, err := e.values(raw, 1); err != nil {
-		return fault(a.what(name), err)
+	raw := arrays.Aligned(int(typ.Size()))
+	if _, err := e.Values(raw, 1); err != nil {
+		return arrays.Fault(a.What(name), err)
 	}
 	if v := typ.Load(unsafe.Pointer(unsafe.SliceData(raw))); v.I != 0 || v.C != 0 {
-		return text.Dataf(a.what(name), 0, 0,
+		return text.Dataf(a.What(name), 0, 0,
 			"got the fill value %v, want 0", v)
 	}
 	return nil
@@ -289,62 +248,32 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	if err := a.checkFill(); err != nil {
 		return nil, err
 	}
-	s := &sparse{a: a}
 	points := name == "coo" && a.members["coords"] != nil
-	switch {
-	case points:
-		s.start = func() (walker, error) { return a.points(s) }
-	case name == "csr", name == "csc":
-		s.start = func() (walker, error) { return a.compressed(s, name == "csc") }
-	case name == "bsr":
-		s.start = func() (walker, error) { return a.blocks(s) }
-	case name == "coo":
-		s.start = func() (walker, error) { return a.coordinates(s) }
-	case name == "dia":
-		s.start = func() (walker, error) { return a.diagonals(s) }
-	case name == "gcxs":
-		return nil, text.Dataf(a.what("format"), 0, 0,
-			"got the format %s, want coo, as x.asformat('coo') makes it before sparse.save_npz",
-			text.Quote([]byte(name)))
-	default:
-		return nil, text.Dataf(a.what("format"), 0, 0,
-			"got the format %s, want csr, csc, coo, bsr or dia",
-			text.Quote([]byte(name)))
-	}
 	inBlocks := name == "bsr" &&
 		(opt.Order == 4 || len(opt.Dims) == 4 || a.src.Member == blocksMember)
 	if a.src.Member == blocksMember && !inBlocks {
 		return nil, text.Commandf(a.src.Name, 0, 0, "got a matrix in format %s, which has no %s",
 			text.Quote([]byte(name)), blocksMember)
 	}
+	kind := arrays.Kind(name)
+	switch {
+	case points:
+		kind = arrays.Points
+	case inBlocks:
+		kind = arrays.Blocks
+	case kind == arrays.CSR, kind == arrays.CSC, kind == arrays.COO, kind == arrays.BSR,
+		kind == arrays.DIA:
+	case name == "gcxs":
+		return nil, text.Dataf(a.What("format"), 0, 0,
+			"got the format %s, want coo, as x.asformat('coo') makes it before sparse.save_npz",
+			text.Quote([]byte(name)))
+	default:
+		return nil, text.Dataf(a.What("format"), 0, 0,
+			"got the format %s, want csr, csc, coo, bsr or dia", text.Quote([]byte(name)))
+	}
 	dims, err := a.sizes(points, name == "coo" || name == "csr")
 	if err != nil {
 		return nil, err
 	}
-	s.full = dims
-	if !points {
-		if len(dims) == 1 { // SciPy's array of one dimension is stored as a row
-			s.full = []int64{1, dims[0]}
-		}
-		s.rows, s.cols = s.full[0], s.full[1]
-	}
-	w, err := s.start()
-	if err != nil {
-		return nil, err
-	}
-	if b, ok := w.(*blocks); ok && inBlocks {
-		s.full = []int64{b.inner.rows, b.inner.cols, b.r, b.c}
-		dims = s.full
-	}
-	elems := w.data().header
-	s.nat, s.count = elems.dtype.typ(), elems.count
-	w.close()
-	if s.nat == tensor.None {
-		return nil, text.Dataf(a.what("data"), 0, 0, "got an array of strings, want numbers")
-	}
-	s.shape, err = fit(a.src.Name, dims, elems.dtype, opt)
-	if len(dims) < len(s.full) {
-		s.shape.keep = []int{1}
-	}
-	return s, err
+	return arrays.NewSparse(a, kind, dims, opt)
 }

@@ -1,311 +1,65 @@
 package npy
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"slices"
-	"strings"
-	"unsafe"
 
+	"distaff/io/arrays"
 	"distaff/io/coo"
-	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
-// array is the stream of a dense array.
-type array struct {
-	src   *text.Source
-	open  func() (io.ReadCloser, error)
-	what  string // for messages: the file, or the file and the member of an archive
-	h     *header
-	opt   coo.Options
-	shape shape
-
-	e    *elements
-	at   []int64 // the coordinates of the next element
-	own  coo.Batch
-	nat  buffer // values of the file's type
-	conv buffer // values of the requested type
-	err  error
-}
-
-// buffer is memory that is aligned for every type.
-type buffer []uint64
-
-func (b *buffer) bytes(n int) []byte {
-	if w := (n + 7) / 8; len(*b) < max(w, 1) {
-		*b = make(buffer, max(w, 1))
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&(*b)[0])), len(*b)*8)[:n]
-}
-
-// shape is the shape and the type of the tensor that a stream returns. keep lists the modes of the
-// array that become modes of the tensor.
-type shape struct {
-	keep []int
-	dims []int64
-	typ  tensor.Type
-}
-
 // Open opens the .npy file at path and returns a stream of its entries in the order of the file.
-// The stream leaves out elements whose bits are all zero, unless the array has no modes. If opt
-// asks for one mode, a matrix of one column or one row is read as a vector. The stream knows the
-// exact sizes of the modes, and it owns the file.
+// See arrays.NewDense. The stream owns the file.
 func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
 // New returns a stream of the entries of src. The stream owns src.
 func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
-	a := &array{src: src, open: src.Reader, what: src.Name, opt: opt}
-	if err := a.init(); err != nil {
+	r, err := src.Reader()
+	if err != nil {
 		return nil, err
 	}
-	if _, size := src.Plain(); size > 0 && size != a.h.size+a.h.count*int64(a.h.dtype.size) {
+	h, err := readHeader(r)
+	r.Close()
+	if err != nil {
+		return nil, arrays.Fault(src.Name, err)
+	}
+	want := h.size + h.Count*int64(h.Elem.Size)
+	s, err := arrays.NewDense(plainFile{src}, "", opt)
+	if _, size := src.Plain(); err == nil && size > 0 && size != want {
 		return nil, text.Dataf(src.Name, 0, 0,
 			"got a file of %s, want %d: a header of %d, and %s of %d each (shape %v)",
-			tensor.Count(size, "byte"), a.h.size+a.h.count*int64(a.h.dtype.size), a.h.size,
-			tensor.Count(a.h.count, "element"), a.h.dtype.size, a.h.shape)
+			tensor.Count(size, "byte"), want, h.size, tensor.Count(h.Count, "element"), h.Elem.Size,
+			h.Shape)
 	}
-	return a, nil
+	return s, err
 }
 
-// init reads the header and matches it with the options.
-func (a *array) init() error {
-	r, err := a.open()
+// plainFile is an .npy file: an arrays.File with a single array.
+type plainFile struct{ src *text.Source }
+
+func (f plainFile) Source() *text.Source    { return f.src }
+func (f plainFile) What(name string) string { return f.src.Name }
+
+// Open opens the array.
+func (f plainFile) Open(name string) (*arrays.Elements, error) {
+	r, err := f.src.Reader()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer r.Close()
-	if a.h, err = readHeader(r); err != nil {
-		return fault(a.what, err)
-	}
-	if a.h.dtype.typ() == tensor.None {
-		return text.Dataf(a.what, 0, 0, "got an array of strings, want numbers")
-	}
-	a.shape, err = fit(a.what, a.h.shape, a.h.dtype, a.opt)
-	return err
-}
-
-// fault adds the name of a file to an error that occurred while the file was read. what names the
-// file. An error with an exit code is returned unchanged, because it already names the file.
-func fault(what string, err error) error {
-	var coded interface{ ExitCode() int }
-	if errors.As(err, &coded) {
-		return err
-	}
-	return text.Dataf(what, 0, 0, "%s", err.Error())
-}
-
-// fit returns the shape and type of the tensor that an array is read as. dims are the sizes of the
-// array, and elem is the type of its elements. If opt asks for a type, an order or sizes that the
-// array cannot have, fit returns an error. arrayName names the array in errors and notes. If
-// opt.Type is not set and no tensor type equals elem, fit passes a note to opt.Note.
-func fit(arrayName string, dims []int64, elem dtype, opt coo.Options) (shape, error) {
-	typ := elem.typ()
-	s := shape{dims: dims, typ: typ}
-	for m := range dims {
-		s.keep = append(s.keep, m)
-	}
-	if opt.Type != tensor.None {
-		if err := tcs.CanConvert(opt.Type, typ); err != nil {
-			return s, text.Commandf(arrayName, 0, 0,
-				"the file's values are %s, but the type asked for is %s", typ,
-				opt.Type)
-		}
-		s.typ = opt.Type
-	} else if note := tensor.TypeNote(elem.name()); note != "" && opt.Note != nil {
-		opt.Note(tensor.Printable(arrayName) + ": " + note)
-	}
-	want := opt.Order
-	if opt.Dims != nil {
-		want = len(opt.Dims)
-	}
-	if want == 1 && len(dims) == 2 {
-		switch {
-		case dims[1] == 1:
-			s.keep, s.dims = []int{0}, dims[:1]
-		case dims[0] == 1:
-			s.keep, s.dims = []int{1}, dims[1:]
-		}
-	}
-	if want > 0 && want != len(s.dims) {
-		return s, text.Commandf(arrayName, 0, 0, "the array has %s (shape %v), want %d",
-			text.Plural(int64(len(dims)), "dimension", "dimensions"), dims, want)
-	}
-	for m, d := range opt.Dims {
-		if d >= 0 && d != s.dims[m] {
-			return s, text.Commandf(arrayName, 0, 0, "mode %d has size %d, but -d gives %d",
-				m, s.dims[m], d)
-		}
-	}
-	return s, nil
-}
-
-func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.shape.dims), true }
-func (a *array) Type() tensor.Type             { return a.shape.typ }
-func (a *array) Progress() (done, total int64) { return a.src.Progress() }
-
-// Dense reports whether the tensor should be stored with dense levels. It returns false only if
-// dense levels would be too large.
-func (a *array) Dense() bool { return tensor.CheckSpace(a.shape.dims, widest) == nil }
-
-func (a *array) Rewind() error {
-	a.e.close()
-	a.e, a.err = nil, nil
-	return nil
-}
-
-func (a *array) Close() error {
-	a.e.close()
-	a.e, a.err = nil, io.ErrClosedPipe
-	return a.src.Close()
-}
-
-// Next returns up to chunk elements. It leaves out elements whose bits are all zero, except in an
-// array without modes.
-func (a *array) Next(b *coo.Batch) error {
-	for a.err == nil {
-		var n int
-		if n, a.err = a.next(b); n > 0 && a.err == nil {
-			return nil
-		}
-	}
-	return a.err
-}
-
-func (a *array) next(b *coo.Batch) (int, error) {
-	if a.e == nil {
-		r, err := a.open()
-		if err != nil {
-			return 0, err
-		}
-		e, err := openElements(r)
-		if err != nil {
-			return 0, fault(a.what, err)
-		}
-		a.e, a.at = e, make([]int64, len(a.h.shape))
-		if e.header.count != a.h.count || e.header.dtype != a.h.dtype {
-			return 0, text.Dataf(a.what, 0, 0, "the file changed while it was read")
-		}
-	}
-	if a.e.left == 0 {
-		return 0, io.EOF
-	}
-	nat := a.h.dtype.typ()
-	vals := a.nat.bytes(chunk * int(nat.Size()))
-	n, err := a.e.values(vals, chunk)
+	e, err := openElements(r)
 	if err != nil {
-		return 0, fault(a.what, err)
+		return nil, arrays.Fault(f.src.Name, err)
 	}
-	a.own.Resize(len(a.h.shape), n, 0)
-	first := slices.Clone(a.at)
-	a.place(n)
-	if nat != a.shape.typ {
-		to := a.conv.bytes(chunk * int(a.shape.typ.Size()))
-		if bad, err := tcs.ConvertValues(to, a.shape.typ, vals, nat, n); err != nil {
-			return 0, a.lossy(first, bad, err)
-		}
-		vals = to
-	}
-	if len(a.h.shape) > 0 {
-		n = dropZeros(a.own.Coords, vals, int(a.shape.typ.Size()), n)
-	}
-	b.N, b.Vals = n, vals[:n*int(a.shape.typ.Size())]
-	b.Coords = b.Coords[:0]
-	for _, m := range a.shape.keep {
-		b.Coords = append(b.Coords, a.own.Coords[m][:n])
-	}
-	return n, nil
+	return e, nil
 }
 
-// lossy returns the error for an element whose value cannot be stored as the requested type. err is
-// the reason. k is the index of the element in the batch. If k is negative, the error names the
-// first element of the batch. The array has len(start) modes.
-func (a *array) lossy(start []int64, k int, err error) error {
-	var at []string
-	for m := range start {
-		at = append(at, fmt.Sprint(a.own.Coords[m][max(k, 0)]))
+// openElements reads the header of r. It owns r from then on, and closes it if it fails.
+func openElements(r io.ReadCloser) (*arrays.Elements, error) {
+	h, err := readHeader(r)
+	if err != nil {
+		r.Close()
+		return nil, err
 	}
-	var e *tcs.Error
-	msg := err.Error()
-	if errors.As(err, &e) {
-		msg = e.Msg
-	}
-	return text.Commandf(a.what, 0, 0, "element [%s]: %s", strings.Join(at, ","), msg)
-}
-
-// place stores the coordinates of the next n elements in a.own.Coords, and advances a.at by n
-// elements.
-func (a *array) place(n int) {
-	order := len(a.h.shape)
-	if order == 0 {
-		return
-	}
-	fast := order - 1
-	if a.h.fortran {
-		fast = 0
-	}
-	for k := 0; k < n; {
-		run := int(min(int64(n-k), a.h.shape[fast]-a.at[fast]))
-		for m, c := range a.at {
-			col := a.own.Coords[m][k : k+run]
-			if m == fast {
-				for i := range col {
-					col[i] = c + int64(i)
-				}
-			} else {
-				for i := range col {
-					col[i] = c
-				}
-			}
-		}
-		k += run
-		a.at[fast] += int64(run)
-		for s := range order { // carry
-			m := order - 1 - s
-			if a.h.fortran {
-				m = s
-			}
-			if a.at[m] < a.h.shape[m] {
-				break
-			}
-			a.at[m] = 0
-			if next := m - 1; !a.h.fortran && next >= 0 {
-				a.at[next]++
-			} else if next := m + 1; a.h.fortran && next < order {
-				a.at[next]++
-			}
-		}
-	}
-}
-
-// dropZeros removes the entries whose bits are all zero, and returns how many are left.
-func dropZeros(cols [][]int64, vals []byte, size, n int) int {
-	switch size {
-	case 4:
-		return drop(cols, slice[uint32](vals, n))
-	case 8:
-		return drop(cols, slice[uint64](vals, n))
-	}
-	return drop(cols, slice[[2]uint64](vals, n))
-}
-
-func drop[T comparable](cols [][]int64, vals []T) int {
-	var zero T
-	w := 0
-	for w < len(vals) && vals[w] != zero {
-		w++
-	}
-	for k := w; k < len(vals); k++ {
-		if vals[k] == zero {
-			continue
-		}
-		for _, col := range cols {
-			col[w] = col[k]
-		}
-		vals[w] = vals[k]
-		w++
-	}
-	return w
+	return arrays.NewElements(h.Header, r), nil
 }

@@ -88,7 +88,7 @@ func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 
 // Head returns the header. An array that is too large is an error (exit code 2).
 func Head(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
-	if err := tensor.CheckSpace(dims, widest); err != nil {
+	if err := tensor.CheckSpace(dims, tensor.Complex128.Size()); err != nil {
 		return nil, text.Commandf("NumPy", 0, 0,
 			"%v; want .tns or .tcs, which store only entries", err)
 	}

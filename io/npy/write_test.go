@@ -96,7 +96,7 @@ func TestPointsRoundTrip(t *testing.T) {
 // More entries than a reader takes at once, of a file that NumPy may have written in
 // either order.
 func TestManyPoints(t *testing.T) {
-	in := readertest.Random([]int64{70, 50, 40}, tensor.Int64, 3*chunk+7, 6)
+	in := readertest.Random([]int64{70, 50, 40}, tensor.Int64, 3*4096+7, 6)
 	var b bytes.Buffer
 	if err := WriteNpz(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{}); err != nil {
 		t.Fatal(err)

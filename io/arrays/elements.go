@@ -1,4 +1,4 @@
-package npy
+package arrays
 
 import (
 	"encoding/binary"
@@ -11,9 +11,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// elements reads an array's elements in the order of the file.
-type elements struct {
-	header header
+// Elements reads an array's elements in the order of the file.
+type Elements struct {
+	Header Header
 	r      io.ReadCloser
 	left   int64 // elements that are not read yet
 	after  int64 // elements after those, which are not needed
@@ -23,30 +23,26 @@ type elements struct {
 // chunk is the largest number of elements that the streams read at a time.
 const chunk = 4096
 
-// openElements reads the header of r. It owns r from then on, and closes it if it fails.
-func openElements(r io.ReadCloser) (*elements, error) {
-	h, err := readHeader(r)
-	if err != nil {
-		r.Close()
-		return nil, err
-	}
-	return &elements{header: *h, r: r, left: h.count}, nil
+// NewElements returns the elements of an array with header h. r has the bytes of the elements, and
+// ends after them. The Elements own r.
+func NewElements(h Header, r io.ReadCloser) *Elements {
+	return &Elements{Header: h, r: r, left: h.Count}
 }
 
-// read reads up to n elements, and returns their bytes and their number.
-func (e *elements) read(n int) ([]byte, int, error) {
+// Read reads up to n elements, and returns their bytes and their number.
+func (e *Elements) Read(n int) ([]byte, int, error) {
 	n = int(min(int64(n), e.left))
-	if need := n * e.header.dtype.size; len(e.raw) < need {
+	if need := n * e.Header.Elem.Size; len(e.raw) < need {
 		e.raw = make([]byte, need)
 	}
-	raw := e.raw[:n*e.header.dtype.size]
+	raw := e.raw[:n*e.Header.Elem.Size]
 	if got, err := io.ReadFull(e.r, raw); err != nil {
 		if short(err) {
 			return nil, 0, fmt.Errorf(
 				"got %s, but the shape %[3]v needs %[2]d: the data end too early",
-				tensor.Count(e.header.count-e.after-e.left+int64(got/max(e.header.dtype.size, 1)),
+				tensor.Count(e.Header.Count-e.after-e.left+int64(got/max(e.Header.Elem.Size, 1)),
 					"element"),
-				e.header.count, e.header.shape)
+				e.Header.Count, e.Header.Shape)
 		}
 		return nil, 0, err
 	}
@@ -54,7 +50,7 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	if e.left == 0 && e.after == 0 {
 		var one [1]byte
 		if got, err := io.ReadFull(e.r, one[:]); got > 0 {
-			return nil, 0, fmt.Errorf("got more bytes than the shape %v needs", e.header.shape)
+			return nil, 0, fmt.Errorf("got more bytes than the shape %v needs", e.Header.Shape)
 		} else if err != io.EOF {
 			return nil, 0, err
 		}
@@ -62,30 +58,30 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	return raw, n, nil
 }
 
-// values reads up to n elements into dst, converted to type dtype.typ(), and returns their
+// Values reads up to n elements into dst, converted to type dtype.typ(), and returns their
 // number. dst must be aligned to 8 bytes.
-func (e *elements) values(dst []byte, n int) (int, error) {
-	raw, n, err := e.read(n)
+func (e *Elements) Values(dst []byte, n int) (int, error) {
+	raw, n, err := e.Read(n)
 	if err != nil {
 		return 0, err
 	}
-	return n, e.header.dtype.convert(dst, raw, n)
+	return n, e.Header.Elem.convert(dst, raw, n)
 }
 
-// ints reads up to len(dst) elements and returns their number. The elements must be integers, or
+// Ints reads up to len(dst) elements and returns their number. The elements must be integers, or
 // floats without a fraction.
-func (e *elements) ints(dst []int64) (int, error) {
+func (e *Elements) Ints(dst []int64) (int, error) {
 	if len(dst) == 0 {
 		return 0, nil
 	}
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), len(dst)*8)
-	first := e.header.count - e.after - e.left
-	n, err := e.values(b, len(dst))
+	first := e.Header.Count - e.after - e.left
+	n, err := e.Values(b, len(dst))
 	if err != nil {
 		return n, err
 	}
 	small := unsafe.Pointer(&dst[0]) // dst[k] is past or at small value k
-	switch e.header.dtype.typ() {
+	switch e.Header.Elem.Type() {
 	case tensor.Int32:
 		for k, v := range slices.Backward(unsafe.Slice((*int32)(small), n)) {
 			dst[k] = int64(v)
@@ -107,7 +103,8 @@ func (e *elements) ints(dst []int64) (int, error) {
 	return n, nil
 }
 
-func (e *elements) close() {
+// Close closes the reader of the elements. e may be nil.
+func (e *Elements) Close() {
 	if e != nil {
 		e.r.Close()
 	}
@@ -118,14 +115,14 @@ func slice[T any](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// convert converts the n elements in raw to the type d.typ() and stores them in dst. If the
+// convert converts the n elements in raw to the type d.Type() and stores them in dst. If the
 // elements are big-endian, it first reverses the bytes of each number in raw. It returns an error
 // for a bool that is neither 0 nor 1, and for an integer of 2^63 or more.
-func (d dtype) convert(dst, raw []byte, n int) error {
-	if d.kind == 'b' || d.size == 1 {
+func (d Elem) convert(dst, raw []byte, n int) error {
+	if d.Kind == 'b' || d.Size == 1 {
 		out := slice[int32](dst, n)
 		for k, c := range raw {
-			switch d.kind {
+			switch d.Kind {
 			case 'i':
 				out[k] = int32(int8(c))
 			case 'u':
@@ -139,15 +136,15 @@ func (d dtype) convert(dst, raw []byte, n int) error {
 		}
 		return nil
 	}
-	word := d.size
-	if d.kind == 'c' {
+	word := d.Size
+	if d.Kind == 'c' {
 		word /= 2
 	}
-	if d.big {
+	if d.Big {
 		swap(raw, word)
 	}
 	switch {
-	case d.kind == 'u' && d.size == 8:
+	case d.Kind == 'u' && d.Size == 8:
 		out := slice[int64](dst, n)
 		for k := range out {
 			v := binary.LittleEndian.Uint64(raw[8*k:])
@@ -156,19 +153,19 @@ func (d dtype) convert(dst, raw []byte, n int) error {
 			}
 			out[k] = int64(v)
 		}
-	case d.size == 8 || d.kind == 'c' || d.size == 4 && d.kind != 'u':
+	case d.Size == 8 || d.Kind == 'c' || d.Size == 4 && d.Kind != 'u':
 		copy(dst, raw)
-	case d.size == 4:
+	case d.Size == 4:
 		out := slice[int64](dst, n)
 		for k := range out {
 			out[k] = int64(binary.LittleEndian.Uint32(raw[4*k:]))
 		}
-	case d.kind == 'f':
+	case d.Kind == 'f':
 		out := slice[float32](dst, n)
 		for k := range out {
 			out[k] = half(binary.LittleEndian.Uint16(raw[2*k:]))
 		}
-	case d.kind == 'i':
+	case d.Kind == 'i':
 		out := slice[int32](dst, n)
 		for k := range out {
 			out[k] = int32(int16(binary.LittleEndian.Uint16(raw[2*k:])))
@@ -203,3 +200,5 @@ func half(h uint16) float32 {
 	}
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }
+
+func short(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }

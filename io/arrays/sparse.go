@@ -1,4 +1,4 @@
-package npy
+package arrays
 
 import (
 	"fmt"
@@ -12,22 +12,22 @@ type compressed struct {
 	s        *sparse
 	byColumn bool
 	ptr, ind *index
-	vals     *elements
+	vals     *Elements
 	segment  int64 // the current row or column; -1 before the first
 	end      int64 // the number of entries up to the end of the segment
 	at       int64 // the number of entries that were read
 }
 
-func (a *archive) compressed(s *sparse, byColumn bool) (walker, error) {
+func openCompressed(f File, s *sparse, byColumn bool) (walker, error) {
 	w := &compressed{s: s, byColumn: byColumn, segment: -1}
 	var err error
-	if w.ptr, err = a.index("indptr"); err == nil {
-		if w.ind, err = a.index("indices"); err == nil {
-			w.vals, err = a.elements("data", 1)
+	if w.ptr, err = openIndex(f, "indptr"); err == nil {
+		if w.ind, err = openIndex(f, "indices"); err == nil {
+			w.vals, err = OpenShaped(f, "data", 1)
 		}
 	}
 	if err == nil {
-		err = a.checkCompressed(w.ptr.e, w.ind.e, w.vals, w.segments())
+		err = checkCompressed(f, w.ptr.e, w.ind.e, w.vals, w.segments())
 	}
 	if err == nil {
 		_, err = w.ptr.next(0, 0)
@@ -40,15 +40,15 @@ func (a *archive) compressed(s *sparse, byColumn bool) (walker, error) {
 }
 
 // checkCompressed checks that the lengths of the arrays agree.
-func (a *archive) checkCompressed(ptr, ind, vals *elements, segments int64) error {
+func checkCompressed(f File, ptr, ind, vals *Elements, segments int64) error {
 	switch {
-	case ptr.header.count-1 != segments:
-		return text.Dataf(a.what("indptr"), 0, 0,
+	case ptr.Header.Count-1 != segments:
+		return text.Dataf(f.What("indptr"), 0, 0,
 			"got %s, want %d: one more than the number of rows or columns",
-			text.Plural(ptr.header.count, "element", "elements"), segments+1)
-	case vals.header.shape[0] != ind.header.count:
-		return text.Dataf(a.what("data"), 0, 0, "got %s, want %d, as in indices",
-			text.Plural(vals.header.shape[0], "element", "elements"), ind.header.count)
+			text.Plural(ptr.Header.Count, "element", "elements"), segments+1)
+	case vals.Header.Shape[0] != ind.Header.Count:
+		return text.Dataf(f.What("data"), 0, 0, "got %s, want %d, as in indices",
+			text.Plural(vals.Header.Shape[0], "element", "elements"), ind.Header.Count)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (w *compressed) coords(segs, inds []int64) (int, error) {
 	size := w.s.rows + w.s.cols - w.segments()
 	for n := range segs {
 		for w.at == w.end && w.segment < w.segments()-1 {
-			p, err := w.ptr.next(w.end, w.ind.e.header.count)
+			p, err := w.ptr.next(w.end, w.ind.e.Header.Count)
 			if err != nil {
 				return 0, err
 			}
@@ -87,10 +87,10 @@ func (w *compressed) coords(segs, inds []int64) (int, error) {
 			w.end = p
 		}
 		if w.at == w.end {
-			if w.at < w.ind.e.header.count {
+			if w.at < w.ind.e.Header.Count {
 				return 0, text.Dataf(w.ptr.name, 0, 0,
 					"got %d as its last element, want %d: the number of indices", w.end,
-					w.ind.e.header.count)
+					w.ind.e.Header.Count)
 			}
 			return n, nil
 		}
@@ -104,23 +104,23 @@ func (w *compressed) coords(segs, inds []int64) (int, error) {
 	return len(segs), nil
 }
 
-func (w *compressed) data() *elements { return w.vals }
+func (w *compressed) data() *Elements { return w.vals }
 
 func (w *compressed) close() {
 	w.ptr.close()
 	w.ind.close()
-	w.vals.close()
+	w.vals.Close()
 }
 
 // fill reads n values of e into vals.
-func (s *sparse) fill(e *elements, vals []byte, n int) (int, error) {
+func (s *sparse) fill(e *Elements, vals []byte, n int) (int, error) {
 	for done := 0; done < n; {
-		k, err := e.values(vals[done*int(e.header.dtype.typ().Size()):], n-done)
+		k, err := e.Values(vals[done*int(e.Header.Elem.Type().Size()):], n-done)
 		if err == nil && k == 0 {
-			err = fmt.Errorf("got %s, want more", text.Plural(e.header.count, "element", "elements"))
+			err = fmt.Errorf("got %s, want more", text.Plural(e.Header.Count, "element", "elements"))
 		}
 		if err != nil {
-			return 0, fault(s.a.what("data"), err)
+			return 0, Fault(s.f.What("data"), err)
 		}
 		done += k
 	}
@@ -131,22 +131,22 @@ func (s *sparse) fill(e *elements, vals []byte, n int) (int, error) {
 type coordinates struct {
 	s        *sparse
 	row, col *index
-	vals     *elements
+	vals     *Elements
 }
 
-func (a *archive) coordinates(s *sparse) (walker, error) {
+func openCoordinates(f File, s *sparse) (walker, error) {
 	w := &coordinates{s: s}
 	var err error
-	if w.row, err = a.index("row"); err == nil {
-		if w.col, err = a.index("col"); err == nil {
-			w.vals, err = a.elements("data", 1)
+	if w.row, err = openIndex(f, "row"); err == nil {
+		if w.col, err = openIndex(f, "col"); err == nil {
+			w.vals, err = OpenShaped(f, "data", 1)
 		}
 	}
-	if err == nil && (w.row.e.header.count != w.vals.header.count ||
-		w.col.e.header.count != w.vals.header.count) {
-		err = text.Dataf(a.src.Name, 0, 0,
+	if err == nil && (w.row.e.Header.Count != w.vals.Header.Count ||
+		w.col.e.Header.Count != w.vals.Header.Count) {
+		err = text.Dataf(f.Source().Name, 0, 0,
 			"got %s in row, %d in col and %d in data, want the same number in each",
-			tensor.Count(w.row.e.header.count, "element"), w.col.e.header.count, w.vals.header.count)
+			tensor.Count(w.row.e.Header.Count, "element"), w.col.e.Header.Count, w.vals.Header.Count)
 	}
 	if err != nil {
 		w.close()
@@ -158,7 +158,7 @@ func (a *archive) coordinates(s *sparse) (walker, error) {
 func (w *coordinates) next(at [][]int64, vals []byte, most int) (int, error) {
 	rows, cols := at[0][:most], at[1][:most]
 	n := 0
-	for ; n < len(rows) && w.row.at < w.row.e.header.count; n++ {
+	for ; n < len(rows) && w.row.at < w.row.e.Header.Count; n++ {
 		var err error
 		if rows[n], err = w.row.next(0, w.s.rows-1); err != nil {
 			return 0, err
@@ -170,12 +170,12 @@ func (w *coordinates) next(at [][]int64, vals []byte, most int) (int, error) {
 	return w.s.fill(w.vals, vals, n)
 }
 
-func (w *coordinates) data() *elements { return w.vals }
+func (w *coordinates) data() *Elements { return w.vals }
 
 func (w *coordinates) close() {
 	w.row.close()
 	w.col.close()
-	w.vals.close()
+	w.vals.Close()
 }
 
 // blocks reads the entries of a BSR matrix: a CSR matrix of blocks. Each block is an array of r
@@ -189,28 +189,28 @@ type blocks struct {
 	within int64   // elements of the current block that were read
 }
 
-func (a *archive) blocks(s *sparse) (walker, error) {
+func openBlocks(f File, s *sparse) (walker, error) {
 	w := &blocks{i: make([]int64, chunk), j: make([]int64, chunk)}
 	w.compressed = &compressed{s: &w.inner, segment: -1}
 	var err error
-	if w.vals, err = a.elements("data", 3); err == nil {
-		w.r, w.c = w.vals.header.shape[1], w.vals.header.shape[2]
+	if w.vals, err = OpenShaped(f, "data", 3); err == nil {
+		w.r, w.c = w.vals.Header.Shape[1], w.vals.Header.Shape[2]
 		switch {
-		case w.vals.header.fortran && w.vals.header.count > 0:
-			err = text.Dataf(a.what("data"), 0, 0, "got blocks in Fortran order, want C order")
+		case w.vals.Header.Fortran && w.vals.Header.Count > 0:
+			err = text.Dataf(f.What("data"), 0, 0, "got blocks in Fortran order, want C order")
 		case w.r < 1 || w.c < 1 || s.rows%w.r != 0 || s.cols%w.c != 0:
-			err = text.Dataf(a.what("data"), 0, 0,
+			err = text.Dataf(f.What("data"), 0, 0,
 				"got blocks of %dx%d, which must divide the sizes %dx%d", w.r, w.c, s.rows,
 				s.cols)
 		default:
-			w.inner = sparse{a: a, rows: s.rows / w.r, cols: s.cols / w.c}
-			if w.ptr, err = a.index("indptr"); err == nil {
-				w.ind, err = a.index("indices")
+			w.inner = sparse{f: f, rows: s.rows / w.r, cols: s.cols / w.c}
+			if w.ptr, err = openIndex(f, "indptr"); err == nil {
+				w.ind, err = openIndex(f, "indices")
 			}
 		}
 	}
 	if err == nil {
-		err = a.checkCompressed(w.ptr.e, w.ind.e, w.vals, w.inner.rows)
+		err = checkCompressed(f, w.ptr.e, w.ind.e, w.vals, w.inner.rows)
 	}
 	if err == nil {
 		_, err = w.ptr.next(0, 0)
@@ -256,7 +256,7 @@ func (w *blocks) next(at [][]int64, vals []byte, most int) (int, error) {
 		if _, err := w.inner.fill(w.vals, vals, n); err != nil {
 			return 0, err
 		}
-		if n = dropZeros(at, vals, int(w.vals.header.dtype.typ().Size()), n); n > 0 {
+		if n = dropZeros(at, vals, int(w.vals.Header.Elem.Type().Size()), n); n > 0 {
 			return n, nil
 		}
 	}
@@ -267,7 +267,7 @@ func (w *blocks) next(at [][]int64, vals []byte, most int) (int, error) {
 type diagonals struct {
 	s       *sparse
 	offsets []int64
-	vals    *elements
+	vals    *Elements
 	d, j    int64 // the place of the next element
 }
 
@@ -275,23 +275,23 @@ type diagonals struct {
 // member "offsets", which is read completely.
 const maxDiagonals = 1 << 24
 
-func (a *archive) diagonals(s *sparse) (walker, error) {
+func openDiagonals(f File, s *sparse) (walker, error) {
 	w := &diagonals{s: s}
-	x, err := a.index("offsets")
+	x, err := openIndex(f, "offsets")
 	if err == nil {
 		defer x.close()
-		w.vals, err = a.elements("data", 2)
+		w.vals, err = OpenShaped(f, "data", 2)
 	}
 	switch {
 	case err != nil:
-	case x.e.header.count != w.vals.header.shape[0]:
-		err = text.Dataf(a.what("data"), 0, 0, "got %s, want %d, as in offsets",
-			text.Plural(w.vals.header.shape[0], "row", "rows"), x.e.header.count)
-	case x.e.header.count > maxDiagonals:
-		err = text.Dataf(a.what("offsets"), 0, 0, "got %d diagonals, want at most %d", x.e.header.count,
+	case x.e.Header.Count != w.vals.Header.Shape[0]:
+		err = text.Dataf(f.What("data"), 0, 0, "got %s, want %d, as in offsets",
+			text.Plural(w.vals.Header.Shape[0], "row", "rows"), x.e.Header.Count)
+	case x.e.Header.Count > maxDiagonals:
+		err = text.Dataf(f.What("offsets"), 0, 0, "got %d diagonals, want at most %d", x.e.Header.Count,
 			maxDiagonals)
 	}
-	for err == nil && int64(len(w.offsets)) < x.e.header.count {
+	for err == nil && int64(len(w.offsets)) < x.e.Header.Count {
 		var o int64
 		o, err = x.next(-1<<62, 1<<62)
 		w.offsets = append(w.offsets, o)
@@ -306,11 +306,11 @@ func (a *archive) diagonals(s *sparse) (walker, error) {
 // next implements walker. It leaves out zeros, and elements outside the matrix.
 func (w *diagonals) next(at [][]int64, vals []byte, most int) (int, error) {
 	rows, cols := at[0][:most], at[1][:most]
-	size := int(w.vals.header.dtype.typ().Size())
+	size := int(w.vals.Header.Elem.Type().Size())
 	for {
-		n, err := w.vals.values(vals, len(rows))
+		n, err := w.vals.Values(vals, len(rows))
 		if err != nil {
-			return 0, fault(w.s.a.what("data"), err)
+			return 0, Fault(w.s.f.What("data"), err)
 		}
 		if n == 0 {
 			return 0, nil
@@ -334,16 +334,16 @@ func (w *diagonals) next(at [][]int64, vals []byte, most int) (int, error) {
 // advance moves to the next element in the order of the file. d is the number of the element's
 // diagonal, and j is its column.
 func (w *diagonals) advance() {
-	if w.vals.header.fortran {
+	if w.vals.Header.Fortran {
 		if w.d++; w.d == int64(len(w.offsets)) {
 			w.d = 0
 			w.j++
 		}
-	} else if w.j++; w.j == w.vals.header.shape[1] {
+	} else if w.j++; w.j == w.vals.Header.Shape[1] {
 		w.j = 0
 		w.d++
 	}
 }
 
-func (w *diagonals) data() *elements { return w.vals }
-func (w *diagonals) close()          { w.vals.close() }
+func (w *diagonals) data() *Elements { return w.vals }
+func (w *diagonals) close()          { w.vals.Close() }

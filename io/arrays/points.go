@@ -1,4 +1,4 @@
-package npy
+package arrays
 
 import (
 	"fmt"
@@ -14,14 +14,14 @@ type points struct {
 	s     *sparse
 	modes []*index // in C order: a reader of each row
 	mixed *index   // in Fortran order: a reader of the columns, one after another
-	vals  *elements
+	vals  *Elements
 	left  int64 // entries that are not read yet
 	k     int64 // the number of entries that were read
 }
 
-func (a *archive) points(s *sparse) (walker, error) {
+func openPoints(f File, s *sparse) (walker, error) {
 	w := &points{s: s}
-	err := a.openPoints(w)
+	err := w.open(f)
 	if err != nil {
 		w.close()
 		return nil, err
@@ -29,44 +29,44 @@ func (a *archive) points(s *sparse) (walker, error) {
 	return w, nil
 }
 
-func (a *archive) openPoints(w *points) (err error) {
+func (w *points) open(f File) (err error) {
 	const name = "coords"
-	if w.vals, err = a.elements("data", 1); err != nil {
+	if w.vals, err = OpenShaped(f, "data", 1); err != nil {
 		return err
 	}
-	e, err := a.elements(name, 2)
+	e, err := OpenShaped(f, name, 2)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if w.mixed == nil {
-			e.close()
+			e.Close()
 		}
 	}()
 	order := int64(len(w.s.full))
 	switch {
-	case e.header.shape[0] != order:
-		return text.Dataf(a.what(name), 0, 0,
+	case e.Header.Shape[0] != order:
+		return text.Dataf(f.What(name), 0, 0,
 			"got %s, want %d, one for each size in shape",
-			text.Plural(e.header.shape[0], "row", "rows"), order)
-	case e.header.shape[1] != w.vals.header.count:
-		return text.Dataf(a.what(name), 0, 0,
+			text.Plural(e.Header.Shape[0], "row", "rows"), order)
+	case e.Header.Shape[1] != w.vals.Header.Count:
+		return text.Dataf(f.What(name), 0, 0,
 			"got coordinates of %s, want %d, one for each element of data",
-			text.Plural(e.header.shape[1], "entry", "entries"), w.vals.header.count)
+			text.Plural(e.Header.Shape[1], "entry", "entries"), w.vals.Header.Count)
 	}
-	w.left = w.vals.header.count
-	if e.header.count == 0 {
+	w.left = w.vals.Header.Count
+	if e.Header.Count == 0 {
 		return nil
 	}
-	if err := a.wantIntegers(name, e); err != nil {
+	if err := WantIntegers(f, name, e); err != nil {
 		return err
 	}
-	if e.header.fortran {
-		w.mixed = &index{e: e, name: a.what(name)}
+	if e.Header.Fortran {
+		w.mixed = &index{e: e, name: f.What(name)}
 		return nil
 	}
 	for m := range order {
-		x, err := a.row(name, m)
+		x, err := openRow(f, name, m)
 		if err != nil {
 			return err
 		}
@@ -76,26 +76,26 @@ func (a *archive) openPoints(w *points) (err error) {
 }
 
 // row opens row m of a member with two dimensions in C order.
-func (a *archive) row(name string, m int64) (*index, error) {
-	e, err := a.elements(name, 2)
+func openRow(f File, name string, m int64) (*index, error) {
+	e, err := OpenShaped(f, name, 2)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.only(m*e.header.shape[1], e.header.shape[1]); err != nil {
-		e.close()
-		return nil, fault(a.what(name), err)
+	if err := e.only(m*e.Header.Shape[1], e.Header.Shape[1]); err != nil {
+		e.Close()
+		return nil, Fault(f.What(name), err)
 	}
-	return &index{e: e, name: a.what(name)}, nil
+	return &index{e: e, name: f.What(name)}, nil
 }
 
 // only limits reading to n elements of the array. It first skips the given number of elements.
-func (e *elements) only(skip, n int64) error {
-	got, err := io.CopyN(io.Discard, e.r, skip*int64(e.header.dtype.size))
+func (e *Elements) only(skip, n int64) error {
+	got, err := io.CopyN(io.Discard, e.r, skip*int64(e.Header.Elem.Size))
 	if short(err) {
 		return fmt.Errorf("got %s, but the shape %[3]v needs %[2]d: the data end too early",
-			tensor.Count(got/int64(e.header.dtype.size), "element"), e.header.count, e.header.shape)
+			tensor.Count(got/int64(e.Header.Elem.Size), "element"), e.Header.Count, e.Header.Shape)
 	}
-	e.after = e.header.count - skip - n
+	e.after = e.Header.Count - skip - n
 	e.left = n
 	return err
 }
@@ -125,12 +125,12 @@ func (w *points) next(at [][]int64, vals []byte, most int) (int, error) {
 	return w.s.fill(w.vals, vals, n)
 }
 
-func (w *points) data() *elements { return w.vals }
+func (w *points) data() *Elements { return w.vals }
 
 func (w *points) close() {
 	for _, x := range w.modes {
 		x.close()
 	}
 	w.mixed.close()
-	w.vals.close()
+	w.vals.Close()
 }

@@ -1,0 +1,98 @@
+package arrays
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"distaff/io/tcs"
+	"distaff/io/tensor"
+)
+
+// Header describes an array in a file.
+type Header struct {
+	Elem    Elem
+	Fortran bool // the first dimension changes fastest
+	Shape   []int64
+	Count   int64 // number of elements; Measure sets it
+}
+
+// Elem is the type of elements in a file.
+type Elem struct {
+	// Kind is the kind of numbers, as in NumPy: b i u f c for bool, signed and unsigned integers,
+	// floats and complex numbers. S and U are the bytes and strings of SciPy's format member.
+	Kind byte
+	Size int  // bytes
+	Big  bool // big-endian
+}
+
+// becomes maps the kind letter of a number type to its record. The field name is NumPy's name of
+// the kind. Elements of fewer than size bytes are converted to the type narrow, and all other
+// elements to the type wide.
+var becomes = map[byte]struct {
+	name         string
+	size         int
+	narrow, wide tensor.Type
+}{
+	'b': {"bool", 8, tensor.Int32, tensor.Int64}, 'i': {"int", 8, tensor.Int32, tensor.Int64},
+	'u': {"uint", 4, tensor.Int32, tensor.Int64},
+	'f': {"float", 8, tensor.Float32, tensor.Float64},
+	'c': {"complex", 16, tensor.Complex64, tensor.Complex128},
+}
+
+// ElemOf returns the type of elements that have the bytes of values of type t on this machine.
+func ElemOf(t tensor.Type) Elem {
+	kind := byte('f')
+	switch {
+	case t.IsComplex():
+		kind = 'c'
+	case t == tensor.Int64 || t == tensor.Int32:
+		kind = 'i'
+	}
+	return Elem{Kind: kind, Size: int(t.Size())}
+}
+
+// Type returns the type that elements are converted to, or tensor.None if they are not numbers.
+func (d Elem) Type() tensor.Type {
+	t := becomes[d.Kind]
+	if d.Size < t.size {
+		return t.narrow
+	}
+	return t.wide
+}
+
+// Name returns NumPy's name of a number type, such as "uint8".
+func (d Elem) Name() string {
+	kind := becomes[d.Kind].name
+	if d.Kind == 'b' {
+		return kind
+	}
+	return kind + strconv.Itoa(8*d.Size)
+}
+
+// widest is the size in bytes of a value of the largest type. The shape of an array is checked as
+// if its elements had at least this size, because the elements can be converted to the largest
+// type.
+var widest = tensor.Complex128.Size()
+
+// Measure computes the number of elements and stores it in h.Count. It returns an error if the
+// shape is too large for a tensor. If a size is 0, the array has no elements, so the other sizes do
+// not matter.
+func (h *Header) Measure() error {
+	if len(h.Shape) > tcs.MaxOrder {
+		return fmt.Errorf("got an array of %d dimensions, want at most %d", len(h.Shape),
+			tcs.MaxOrder)
+	}
+	if slices.Contains(h.Shape, 0) {
+		h.Count = 0
+		return nil // each size was checked when it was parsed
+	}
+	if err := tensor.CheckSpace(h.Shape, max(int64(h.Elem.Size), widest)); err != nil {
+		return fmt.Errorf("the header's shape: %v", err)
+	}
+	h.Count = 1
+	for _, d := range h.Shape {
+		h.Count *= d
+	}
+	return nil
+}
