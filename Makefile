@@ -5,10 +5,11 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS  = -X distaff/spmd.version=$(VERSION)
 
-.PHONY: help build test test-cuda check golden fuzz bench install clean
+.PHONY: help build wheel test test-cuda check golden fuzz bench install clean
 
 help:
 	@echo "build    bin/distaff and bin/tns2tcs"
+	@echo "wheel    bin/distaff-*.whl, the Python package, for pip"
 	@echo "test     every test, a line a package; fetches what is missing with apt where it may"
 	@echo "test-cuda  tests on a GPU, where there is one, else why none ran"
 	@echo "check    format, vet, staticcheck, import graph, tidy, goldens, no diff"
@@ -22,6 +23,12 @@ build:
 	@mkdir -p bin
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/distaff ./cmd/distaff
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/tns2tcs ./cmd/tns2tcs
+
+wheel:
+	@mkdir -p bin
+	$(GO) build -buildmode=c-shared -tags libdistaff -ldflags '-s -w $(LDFLAGS)' -o bin/libdistaff.so ./cmd/distaff
+	@rm -f bin/libdistaff.h bin/distaff-*.whl
+	python3 cmd/libdistaff/python/wheel.py bin/libdistaff.so bin '$(VERSION)'
 
 test:
 	@scripts/test.sh

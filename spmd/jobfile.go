@@ -35,6 +35,9 @@ type FileJob struct {
 	// and how much of its loop the leaf has done. It is called from another goroutine of rank 0.
 	Running      func(what string)
 	RunningAfter time.Duration
+	// Ended, if not nil, is called at every rank when the last statement has run, before the outputs
+	// are written. It may read tensors of the program.
+	Ended func(p *Program) error
 
 	Options
 }
@@ -62,7 +65,7 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	placedNotes, at := j.placedNotes()
 	o := jobs.Options{At: at, Running: j.Running, RunningAfter: j.RunningAfter, Repeat: j.Repeat,
 		Warmup: j.Warmup, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say,
-		Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version()}
+		Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Ended: j.Ended}
 	o.Leaves = j.leaves
 	var report *FileReport
 	var ended error // the same at every rank

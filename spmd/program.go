@@ -78,6 +78,32 @@ func (o Options) start(ctx context.Context, same launch.Description,
 	return o.program(c, 1, 1, f)
 }
 
+// Open returns a new program of one rank. A caller that cannot run inside of Start uses it, such as
+// a library for other languages. One goroutine at a time may use the program, and it must be locked
+// to its thread (runtime.LockOSThread); leaves run on this thread. close frees what the program
+// holds. Open must not be called in a process that mpirun or srun started.
+func Open(ctx context.Context, o Options) (p *Program, close func(), err error) {
+	if err := o.refuse(); err != nil {
+		return nil, nil, err
+	}
+	if o.Ranks > 1 {
+		return nil, nil, fault.Commandf("got %d ranks, want one: Start runs several", o.Ranks)
+	}
+	c, end := local.Alone(ctx)
+	e := env.New(c, o.settings(true), 1, 1)
+	if err := e.Ready(); err != nil {
+		e.Close()
+		end()
+		return nil, nil, err
+	}
+	p = program.New(e, o.programOptions())
+	return p, func() {
+		p.Close()
+		e.Close()
+		end()
+	}, nil
+}
+
 // program runs f at one rank of c.
 func (o Options) program(c comm.Comm, onNode, inProcess int, f func(p *Program) error) error {
 	if c.Rank() != 0 {

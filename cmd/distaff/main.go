@@ -4,6 +4,7 @@
 // # Files
 //
 //	main.go        the entry: selects the command; exit codes
+//	library.go     the commands in the shared library (package libdistaff)
 //	command.go     the table of commands, and help
 //	topics.go      help about topics; their texts are in topics/
 //	flags.go       flags that commands share

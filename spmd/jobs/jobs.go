@@ -63,6 +63,8 @@ type Options struct {
 	// Outputs maps tensors to the files that flags name for them. A file named here replaces the
 	// file that the job file names for the tensor.
 	Outputs map[string]string
+	// Ended, if not nil, is called at every rank after the last item, before outputs are written.
+	Ended func(p *program.Program) error
 	// Leaves, if not nil, returns the units of the leaves that a run of a statement on the given
 	// number of ranks is expected to call. It is called on another thread.
 	Leaves func(ctx context.Context, s Statement, ranks int) ([]*codegen.Unit, error)
@@ -161,6 +163,11 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 	var ended *NoOutputError
 	if err != nil && !errors.As(err, &ended) {
 		return nil, err
+	}
+	if o.Ended != nil {
+		if eerr := o.Ended(p); eerr != nil {
+			return nil, eerr
+		}
 	}
 	if werr := r.write(err == nil); werr != nil {
 		return nil, werr

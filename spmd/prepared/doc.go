@@ -35,6 +35,7 @@
 //	call.go       one call of a leaf: its arguments, its ranges, and the place of its result
 //	empty.go      terms over empty index spaces, whose loops would do nothing
 //	operands.go   Operands: blocks of operands at their ranks, or whole at one rank
+//	rebind.go     operands that get other arrays of the same layout
 //	replica.go    small operands that every rank has whole
 //	balance.go    the number of entries that each rank computes with
 //	specs.go      the operands' widths and counts, for the compiler

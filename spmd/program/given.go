@@ -2,8 +2,11 @@ package program
 
 import (
 	"cmp"
+	"fmt"
 
+	"distaff/codegen/diag"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 	"distaff/spmd/input"
 )
 
@@ -28,6 +31,9 @@ func (s *Statement) given() (*input.Given, error) {
 		}
 		t, err := p.tensor(x)
 		if err != nil {
+			return nil, err
+		}
+		if err := t.checkOrder(stmt); err != nil {
 			return nil, err
 		}
 		if g.Inputs[x], err = t.input(); err != nil {
@@ -58,6 +64,23 @@ func (s *Statement) given() (*input.Given, error) {
 		g.Sizes[result] = s.sizes
 	}
 	return g, nil
+}
+
+// checkOrder returns an error if an access of the statement has another number of modes than t, whose
+// values are in memory.
+func (t *programTensor) checkOrder(stmt *notation.Stmt) error {
+	if t.held == nil {
+		return nil
+	}
+	n := len(t.held.Blocks.Layout.Dims)
+	for _, a := range stmt.Accesses() {
+		if a.Name == t.name && len(a.Vars) != n {
+			return &diag.Error{Code: diag.OrderMismatch, Src: stmt.Src, Pos: a.At.Pos, End: a.At.End,
+				Msg: fmt.Sprintf("%s has %s in the statement, but the tensor has %s", t.name,
+					tensor.Count(len(a.Vars), "mode"), tensor.Count(n, "mode"))}
+		}
+	}
+	return nil
 }
 
 // addStorage adds to g the format and the type of t, if they are known, and its declared sizes.

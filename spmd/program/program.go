@@ -15,6 +15,7 @@
 //	check.go      comparison of a run with the reference evaluator
 //	job.go        Job: a program of one statement that reads its own inputs, from files to files
 //	notes.go      notes about choices of a job that the user may not have intended
+//	bind.go       operands and results in other memory, for callers that run a statement often
 //	read.go       values, whole tensors and files of a program's tensors
 package program
 
