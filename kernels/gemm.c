@@ -35,6 +35,7 @@ static struct {
     dgemm_fn *d;
     zgemm_fn *c, *z;
     const char *path, *config;
+    void *lib; // the library's handle
     int gonum;
     int bounded; // calls must first acquire places
     sem_t places;
@@ -166,7 +167,7 @@ static int bind(void *lib, int calls) {
         return 0;
     blas.config = config ? config() : kind;
     blas.path = dladdr((void *)d, &info) && info.dli_fname ? strdup(info.dli_fname) : kind;
-    blas.s = s, blas.d = d, blas.c = c, blas.z = z;
+    blas.s = s, blas.d = d, blas.c = c, blas.z = z, blas.lib = lib;
     map_buffers(lib, calls);
     return 1;
 }
@@ -218,6 +219,11 @@ const char *dst_blas_found(const char **config, const char **why, int *state) {
     *why = blas.why;
     *state = blas.state;
     return blas.path;
+}
+
+void *dst_blas_symbol(const char *name) {
+    pthread_once(&once, load);
+    return blas.path && !blas.gonum ? dlsym(blas.lib, name) : 0;
 }
 
 // operand sets how a row-major BLAS reads a matrix with the given sizes and strides: trans, and the

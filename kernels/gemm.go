@@ -1,6 +1,7 @@
 package kernels
 
 // #include "gemm.h"
+// #include <stdlib.h>
 import "C"
 
 import (
@@ -45,6 +46,14 @@ func BLAS() (path, config string, err error) {
 		config = C.GoString(about)
 	}
 	return C.GoString(found), config, nil
+}
+
+// BLASSymbol returns the address of a C or Fortran function in the library of BLAS. It returns nil if
+// no library is found, or the library lacks the function.
+func BLASSymbol(name string) unsafe.Pointer {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	return C.dst_blas_symbol(c)
 }
 
 // checkBLAS loads the BLAS if f has matrix products. It is called before a leaf of f is loaded. It

@@ -12,6 +12,10 @@ int32_t dst_blas_gemm(dst_env *env, const dst_gemm *g);
 // DST_BLAS_....
 const char *dst_blas_found(const char **config, const char **why, int *state);
 
+// dst_blas_symbol returns a function of the library, or 0 if the library lacks it or there is no
+// library. It loads the library first.
+void *dst_blas_symbol(const char *name);
+
 // The reasons: no library was found, or DISTAFF_BLAS is "none"; DISTAFF_BLAS names a library that
 // cannot be used; memory is limited.
 enum { DST_BLAS_NONE, DST_BLAS_BAD_NAME, DST_BLAS_NO_ROOM };

@@ -19,6 +19,10 @@ func printFilePlan(w io.Writer, file string, p *spmd.PlannedFile) {
 		fmt.Fprintf(w, "%s:%d: %s\n", tensor.Printable(file), s.Line, tensor.Count(s.Runs, "run"))
 		if s.Plan == nil {
 			fmt.Fprintln(w, s.Text)
+			if s.Memory > 0 {
+				fmt.Fprintf(w, "rank 0 computes it, and needs %s besides the operands\n",
+					tensor.Bytes(s.Memory))
+			}
 		} else {
 			printPlan(w, s.Plan)
 		}

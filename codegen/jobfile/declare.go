@@ -253,6 +253,7 @@ func (p *parser) tensor(r *reader, at span) Item {
 		}
 	}
 	p.f.Tensors = append(p.f.Tensors, t)
+	p.tensors[t.Name] = true
 	return t
 }
 

@@ -24,6 +24,7 @@
 //	reader.go     reads words, names and quotes for the other files
 //	size.go       Size
 //	cond.go       Cond
+//	linalg.go     functions of whole matrices
 //	bind.go       Bind: puts numbers in place of params
 //	check.go      Check: names and declarations
 //	order.go      Check: in the order of execution
@@ -78,8 +79,9 @@ type File struct {
 	maybe map[string]string
 }
 
-// MayLackValues returns what a message says about a tensor that may have no values at the end of the
-// file, because a condition decides whether it is computed. It returns "" if the tensor has values.
+// MayLackValues returns what a message says about a tensor that may have no values at the end of
+// the file, because a condition decides whether it is computed. It returns "" if the tensor has
+// values.
 func (f *File) MayLackValues(name string) string { return f.maybe[name] }
 
 // Text returns the file's text without a byte order mark. Spans are offsets in this text.
@@ -142,7 +144,7 @@ func Blocks(it Item) [][]Item {
 func (f *File) Idle() bool {
 	for it := range All(f.Items) {
 		switch it.(type) {
-		case *Statement, *Print:
+		case *Statement, *Linalg, *Print:
 			return false
 		}
 	}
@@ -205,18 +207,26 @@ func (f *File) Tensor(name string) *Tensor {
 	return nil
 }
 
-// Assigned returns the number of modes of a tensor on the left side of a statement. ok is false if
-// no statement has the tensor there.
+// Assigned returns the number of modes of a tensor on a left side. ok is false if no left side has
+// the tensor.
 func (f *File) Assigned(name string) (order int, ok bool) {
-	for s := range f.Statements() {
-		if s.raw.LHS.Name == name {
-			return len(s.raw.LHS.Vars), true
+	for it := range All(f.Items) {
+		switch it := it.(type) {
+		case *Statement:
+			if it.raw.LHS.Name == name {
+				return len(it.raw.LHS.Vars), true
+			}
+		case *Linalg:
+			if k := slices.Index(it.Out, name); k >= 0 {
+				return it.order(k), true
+			}
 		}
 	}
 	return 0, false
 }
 
-// Item is a *Param, *Machine, *Tensor, *Statement, *Place, *Repeat, *If, *Leave or *Print.
+// Item is a *Param, *Machine, *Tensor, *Statement, *Place, *Repeat, *If, *Leave, *Linalg or
+// *Print.
 type Item interface {
 	// Span returns the place of the item in the file, without the lines that are indented under it.
 	Span() notation.Span

@@ -361,14 +361,13 @@ C(i,j) = A(i,k) * B(k,j)
 		"parallelize(i0, CPUThread, NoRaces, NoRaces)",
 		`substitute({i1, j}, "rows.c:rows")`, "split(i1, a, b, 7)", "substitute({i, j, k}, gemm)",
 		"split(k, k0, k1, 6)", "substitute({i, j, k}, cublas)", "substitute({i, j, k}, cusparse)"}
-	f.statements(func(s *Statement) error {
+	for s := range f.Statements() {
 		for k, c := range s.Schedule {
 			if c.Text != want[k] {
 				t.Errorf("got %s, want %s", c.Text, want[k])
 			}
 		}
-		return nil
-	})
+	}
 }
 
 // TestNUL checks that a NUL character does not end a line, because the rest of the line would be

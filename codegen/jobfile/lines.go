@@ -235,7 +235,7 @@ func Parse(name, text string) (*File, error) {
 	if f.clean, err = clean(f); err != nil {
 		return nil, err
 	}
-	p := &parser{f: f, lines: lineReader{f: f}}
+	p := &parser{f: f, lines: lineReader{f: f}, tensors: map[string]bool{}}
 	if f.Items, err = p.items(0); err != nil {
 		return nil, err
 	}

@@ -33,14 +33,13 @@ place B (x,y) -> M(*)
 		}
 	}
 	var names []string
-	f.statements(func(s *Statement) error {
+	for s := range f.Statements() {
 		if m := s.Machine(); m != nil {
 			names = append(names, m.Name)
 		} else {
 			names = append(names, "none")
 		}
-		return nil
-	})
+	}
 	if got := strings.Join(names, " "); got != "H N none" {
 		t.Errorf("the statements are distributed over %s, want H N none", got)
 	}

@@ -15,18 +15,36 @@ import (
 // This is enough because the body runs at least once: if it reads a tensor before the tensor has
 // values, the first pass already makes the mistake. Of an if, it walks both lists of items.
 func (c *checker) order() error {
-	for s := range c.f.Statements() {
-		if _, ok := c.firstWrite[s.raw.LHS.Name]; !ok {
-			c.firstWrite[s.raw.LHS.Name] = s.raw.LHS.At
+	first := func(name string, at notation.Span) {
+		if _, ok := c.firstWrite[name]; !ok {
+			c.firstWrite[name] = at
+		}
+	}
+	for it := range All(c.f.Items) {
+		switch it := it.(type) {
+		case *Statement:
+			first(it.raw.LHS.Name, it.raw.LHS.At)
+		case *Linalg:
+			for k, name := range it.Out {
+				first(name, it.outAt[k])
+			}
 		}
 	}
 	return c.items(c.f.Items)
 }
 
-// statements calls do for every statement, in the order of the file, until one fails.
-func (f *File) statements(do func(*Statement) error) error {
-	for s := range f.Statements() {
-		if err := do(s); err != nil {
+// statements calls statement for every statement and whole for every function of whole matrices, in
+// the order of the file, until one fails.
+func (f *File) statements(statement func(*Statement) error, whole func(*Linalg) error) error {
+	for it := range All(f.Items) {
+		var err error
+		switch it := it.(type) {
+		case *Statement:
+			err = statement(it)
+		case *Linalg:
+			err = whole(it)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -39,6 +57,8 @@ func (c *checker) items(items []Item) error {
 		switch it := it.(type) {
 		case *Statement:
 			err = c.statement(it)
+		case *Linalg:
+			err = c.linalg(it)
 		case *Print:
 			_, err = c.read(it.Name, it.at)
 		case *Place:
@@ -183,8 +203,13 @@ func (c *checker) read(name string, at notation.Span) (*state, error) {
 	line := c.f.line(span(first))
 	switch {
 	case s == nil && !later:
-		return nil, c.f.Errorf(at, Unknown,
+		e := c.f.Errorf(at, Unknown,
 			"got %s, which is neither declared nor computed by a statement above", name)
+		if row, ok := linalgFuncs[name]; ok {
+			e.Msg += "; the function of whole matrices with this name must be alone on the right " +
+				"side, as in " + row.example
+		}
+		return nil, e
 	case s == nil:
 		return nil, c.f.Errorf(at, ReadEarly,
 			"got %s, which has no values yet: line %d is the first to compute it", name, line)
@@ -231,22 +256,31 @@ func (c *checker) modes(s *state, a *notation.Access) error {
 // before is a temporary.
 func (c *checker) write(s *Statement) error {
 	left := s.raw.LHS
-	if n, ok := c.names[left.Name]; ok && n.what != "tensor" {
-		return c.clash(left.Name, "tensor", left.At, n)
-	}
-	t := c.states[left.Name]
-	if t == nil {
+	if n, ok := c.names[left.Name]; c.states[left.Name] == nil && (!ok || n.what == "tensor") {
 		if err := c.temporarySizes(s); err != nil {
 			return err
 		}
-		t = &state{t: &Tensor{span: span(left.At), at: left.At, Name: left.Name, Order: len(left.Vars),
-			Format: c.f.Formats[left.Name]}, at: left.At}
-		c.f.Tensors = append(c.f.Tensors, t.t)
-		c.states[left.Name] = t
-		c.names[left.Name] = named{"tensor", left.At}
 	}
-	c.written[left.Name] = true
-	return c.modes(t, left)
+	if err := c.assign(left.Name, left.At, len(left.Vars)); err != nil {
+		return err
+	}
+	return c.modes(c.states[left.Name], left)
+}
+
+// assign records that an item gives values to a tensor at a place. A tensor that nothing has named
+// before is a temporary with the given number of modes.
+func (c *checker) assign(name string, at notation.Span, order int) error {
+	if n, ok := c.names[name]; ok && n.what != "tensor" {
+		return c.clash(name, "tensor", at, n)
+	}
+	if c.states[name] == nil {
+		t := &Tensor{span: span(at), at: at, Name: name, Order: order, Format: c.f.Formats[name]}
+		c.f.Tensors = append(c.f.Tensors, t)
+		c.states[name] = &state{t: t, at: at}
+		c.names[name] = named{"tensor", at}
+	}
+	c.written[name] = true
+	return nil
 }
 
 // temporarySizes checks that each mode of a temporary gets a size, from the right side of the

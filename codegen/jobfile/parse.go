@@ -14,6 +14,8 @@ type parser struct {
 	f     *File
 	lines lineReader
 	loops int // the repeats around the current place
+	// tensors has the names that declarations and left sides have given to tensors so far.
+	tensors map[string]bool
 }
 
 // keywords lists the words that begin items other than statements.
@@ -59,6 +61,10 @@ func (p *parser) items(depth int) ([]Item, error) {
 // item parses one item. Its first line is l, and its other lines follow.
 func (p *parser) item(l line, depth int) (Item, error) {
 	word := keyword(p.f.clean, l.at, keywords...)
+	switch {
+	case word == "" && p.isLinalg(l.at):
+		return p.linalg(l)
+	}
 	switch word {
 	case "":
 		return p.statement(l)

@@ -126,6 +126,8 @@ func argsText(args []schedule.Arg) string {
 	return strings.Join(words, ", ")
 }
 
+func (t *Linalg) print(p *printer) { p.line(t.String()) }
+
 func (t *Place) print(p *printer) { p.line("place", t.Name, t.Placement.Placement.String()) }
 
 func (t *Print) print(p *printer) { p.line("print", t.Name) }

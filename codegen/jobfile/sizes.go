@@ -47,7 +47,7 @@ func (f *File) CheckSizes(known map[string][]notation.Known) (*Sizes, error) {
 			}
 		}
 	}
-	if err := f.statements(c.statement); err != nil {
+	if err := f.statements(c.statement, c.linalg); err != nil {
 		return nil, err
 	}
 	out := &Sizes{Names: map[string]int64{}, From: map[string]string{}, Dims: map[string][]int64{}}

@@ -33,6 +33,7 @@ func (p *parser) statement(l line) (Item, error) {
 		return nil, suggestKeyword(f.placed(err, 0), f.clean[l.at.Pos:l.at.End], keywords)
 	}
 	raw.Src = f.text
+	p.tensors[raw.LHS.Name] = true
 	s := &Statement{span: span(l.at), Stmt: raw, file: f, raw: raw}
 	p.lines.moveTo(l.at.End)
 	for !l.inside {

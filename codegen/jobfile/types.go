@@ -60,7 +60,7 @@ func (f *File) CheckTypes(known map[string]tensor.Type) (map[string]tensor.Type,
 			c.first[t.Name] = t.FromAt
 		}
 	}
-	if err := f.statements(c.statement); err != nil {
+	if err := f.statements(c.statement, c.linalg); err != nil {
 		return c.types, err
 	}
 	for it := range All(f.Items) {

@@ -9,6 +9,7 @@
 // # Files
 //
 //	jobs.go        Run: the items of a file, in order
+//	linalg.go      functions of whole matrices
 //	machines.go    machines, and the targets of placements
 //	sizes.go       inputs, and values of the names of sizes
 //	statements.go  single statements of a file, for planning and compiling
@@ -70,7 +71,8 @@ type Options struct {
 	Leaves func(ctx context.Context, s Statement, ranks int) ([]*codegen.Unit, error)
 }
 
-// Taken holds the time and traffic of one statement of a file.
+// Taken holds the time and traffic of one statement of a file, or of one function of whole matrices,
+// which has no schedule, compiler and target.
 type Taken struct {
 	Statement string  `json:"statement"`
 	Line      int     `json:"line"`
@@ -114,7 +116,7 @@ type execution struct {
 	found known // facts about the inputs, found by rank 0
 
 	ready map[*jobfile.Statement]*program.Statement // prepared statements
-	took  map[*jobfile.Statement]*Taken
+	took  map[jobfile.Item]*Taken                   // statements and functions of whole matrices
 	// runs holds the largest number of runs of each statement. It is nil if runs are timed, that
 	// is, if Repeat exceeds 1 or Warmup exceeds 0.
 	runs map[*jobfile.Statement]int64
@@ -134,7 +136,7 @@ type execution struct {
 // must call it.
 func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 	r := &execution{names: newNames(f, o.Inputs), p: p, o: o,
-		ready: map[*jobfile.Statement]*program.Statement{}, took: map[*jobfile.Statement]*Taken{},
+		ready: map[*jobfile.Statement]*program.Statement{}, took: map[jobfile.Item]*Taken{},
 		report: &Report{Passes: []float64{}}, start: time.Now()}
 	if o.Check {
 		r.checks = &checks{r: r, last: map[*jobfile.Statement]*lastRun{}}
@@ -247,15 +249,21 @@ func (r *execution) passes() error {
 
 // list fills the report's table of statements, in the order of the file.
 func (r *execution) list() {
-	for s := range r.names.f.Statements() {
-		line, _ := r.names.f.Position(s.Span().Pos)
-		r.report.Statements = append(r.report.Statements,
-			Taken{Statement: s.Text, Line: line, Schedule: scheduleText(s)})
+	var items []jobfile.Item
+	for it := range jobfile.All(r.names.f.Items) {
+		took := Taken{Line: r.names.line(it)}
+		switch it := it.(type) {
+		case *jobfile.Statement:
+			took.Statement, took.Schedule = it.Text, scheduleText(it)
+		case *jobfile.Linalg:
+			took.Statement = it.String()
+		default:
+			continue
+		}
+		items, r.report.Statements = append(items, it), append(r.report.Statements, took)
 	}
-	n := 0
-	for s := range r.names.f.Statements() {
-		r.took[s] = &r.report.Statements[n]
-		n++
+	for n, it := range items {
+		r.took[it] = &r.report.Statements[n]
 	}
 }
 
@@ -366,6 +374,8 @@ func (r *execution) item(it jobfile.Item) (left *jobfile.Leave, err error) {
 		switch it := it.(type) {
 		case *jobfile.Statement:
 			return r.statement(it)
+		case *jobfile.Linalg:
+			return r.linalg(it)
 		case *jobfile.Print:
 			return r.print(it)
 		case *jobfile.Place:
@@ -424,6 +434,9 @@ func (r *execution) statement(s *jobfile.Statement) error {
 	defer r.running.statement(nil)
 	k, err := r.prepared(s)
 	if err != nil {
+		return err
+	}
+	if err := r.counted(s, k.Ready); err != nil {
 		return err
 	}
 	took := r.took[s]

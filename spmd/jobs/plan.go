@@ -24,7 +24,7 @@ import (
 // have the same meaning as in the statistics of a run. Counts are estimates wherever
 // forecast.Planned has estimates.
 type Planned struct {
-	Items []PlannedItem `json:"items"` // statements and places, in the order of the file
+	Items []PlannedItem `json:"items"` // in the order of the file
 	Comm  stats.Comm    `json:"comm"`  // sum over all runs of all items
 	// AtMost says that a condition decides what runs: some repeat may end before its last pass, or an
 	// if runs one of two blocks. The counts include all passes and both blocks.
@@ -35,8 +35,8 @@ type Planned struct {
 	Saturated bool `json:"saturated,omitempty"`
 }
 
-// PlannedItem describes one item of a job file: either a statement, with its plan, or a place
-// command, which moves a tensor to a placement.
+// PlannedItem describes one item of a job file: a statement, with its plan, a function of whole
+// matrices, or a place command, which moves a tensor to a placement.
 type PlannedItem struct {
 	Line  int               `json:"line"`
 	Text  string            `json:"text"`
@@ -44,6 +44,9 @@ type PlannedItem struct {
 	Moves []PlannedTransfer `json:"moves"` // the tensors that move for the item
 	Comm  stats.Comm        `json:"comm"`  // sum over all runs, including Moves
 	Plan  *forecast.Planned `json:"plan,omitempty"`
+	// Memory is the number of bytes that rank 0 needs to compute a function of whole matrices,
+	// besides its operands.
+	Memory int64 `json:"memory,omitempty"`
 }
 
 // PlannedTransfer describes how one tensor moves from where earlier items left it to where an item
@@ -89,13 +92,17 @@ func Plan(f *jobfile.File, given map[string]input.Input, ranks int, limit int64,
 	x := &follower{names: newNames(f, given), ranks: ranks, by: planner,
 		given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
 		placed: map[placing]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{},
-		lists: map[string][]*store.Blocks{}, tally: tally{}, at: newState()}
+		lists: map[string][]*store.Blocks{}, tally: tally{}, at: newState(),
+		memory: map[jobfile.Item]int64{}}
 	defer x.close()
 	found, err := x.names.found()
 	if err != nil {
 		return nil, err
 	}
 	maps.Copy(x.names.sizes, found.Names)
+	if x.types, err = f.CheckTypes(found.Types); err != nil {
+		return nil, err
+	}
 	if err := x.names.products(found, ranks, limit); err != nil {
 		return nil, err
 	}
@@ -132,6 +139,8 @@ type follower struct {
 	at     *state // the state before the current item
 	atMost bool
 	differ bool // the blocks of some if leave different states
+	types  map[string]tensor.Type
+	memory map[jobfile.Item]int64 // of functions of whole matrices: what rank 0 needs, in bytes
 }
 
 // close closes the mapped files.
@@ -214,6 +223,8 @@ func (x *follower) items(items []jobfile.Item) error {
 		switch it := it.(type) {
 		case *jobfile.Statement:
 			err = x.names.at(it, x.statement(it))
+		case *jobfile.Linalg:
+			err = x.names.at(it, x.linalg(it))
 		case *jobfile.Place:
 			x.tally[count{item: it, what: runs}]++
 			err = x.names.at(it, x.place(it, it.Name, it.Placement.Placement))

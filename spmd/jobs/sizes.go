@@ -67,6 +67,11 @@ func (r *names) overwritten() (notes []string) {
 			used[name] = true
 		}
 	}
+	overwrites := func(it jobfile.Item, name string) {
+		notes = append(notes, fmt.Sprintf(
+			"%s: the values of the input of %s are not used: this line computes %[2]s first",
+			r.where(it), name))
+	}
 	var walk func(items []jobfile.Item)
 	walk = func(items []jobfile.Item) {
 		for _, it := range items {
@@ -83,11 +88,19 @@ func (r *names) overwritten() (notes []string) {
 				name := it.Stmt.LHS.Name
 				_, given := r.given[name]
 				if given && !used[name] && !it.Stmt.Accumulate {
-					notes = append(notes, fmt.Sprintf(
-						"%s: the values of the input of %s are not used: this line computes %[2]s first",
-						r.where(it), name))
+					overwrites(it, name)
 				}
 				used[name] = true
+			case *jobfile.Linalg:
+				for _, name := range it.In {
+					used[name] = true
+				}
+				for _, name := range it.Out {
+					if _, given := r.given[name]; given && !used[name] {
+						overwrites(it, name)
+					}
+					used[name] = true
+				}
 			case *jobfile.Print:
 				used[it.Name] = true
 			case *jobfile.Place:

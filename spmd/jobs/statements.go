@@ -70,7 +70,16 @@ func (r *names) statements(found known, ranks int) ([]Statement, error) {
 	var out []Statement
 	written := map[string]bool{}
 	runs := timesOf(f.Items)
-	for s := range f.Statements() {
+	for it := range jobfile.All(f.Items) {
+		if t, ok := it.(*jobfile.Linalg); ok {
+			if err := linalgGiven(t, dims, written); err != nil {
+				return out, err
+			}
+		}
+		s, ok := it.(*jobfile.Statement)
+		if !ok {
+			continue
+		}
 		g, err := r.givenOf(s, types, dims, written)
 		if err != nil {
 			return out, err

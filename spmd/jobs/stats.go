@@ -33,9 +33,9 @@ func (r *execution) statistics() ([]byte, error) {
 	}
 	n := 0
 	eachMove(r.names.f.Items, func(it jobfile.Item) {
-		if s, ok := it.(*jobfile.Statement); ok {
+		if took := r.took[it]; took != nil {
 			for _, x := range ranks {
-				r.took[s].Comm.Add(x.Parts[n])
+				took.Comm.Add(x.Parts[n])
 			}
 		}
 		n++
@@ -76,7 +76,7 @@ func (r *execution) statistics() ([]byte, error) {
 func (r *execution) allSchedules() (schedule, compiler string) {
 	var schedules, compilers []string
 	for _, t := range r.report.Statements {
-		if !slices.Contains(schedules, t.Schedule) {
+		if t.Schedule != "" && !slices.Contains(schedules, t.Schedule) {
 			schedules = append(schedules, t.Schedule)
 		}
 		if t.Compiler != "" && !slices.Contains(compilers, t.Compiler) {
@@ -86,12 +86,12 @@ func (r *execution) allSchedules() (schedule, compiler string) {
 	return strings.Join(schedules, "; "), strings.Join(compilers, "; ")
 }
 
-// eachMove calls f with every statement and every place, in the order of the file. Only the traffic
-// of these items is counted.
+// eachMove calls f with every statement, function of whole matrices and place, in the order of the
+// file. Only the traffic of these items is counted.
 func eachMove(items []jobfile.Item, f func(it jobfile.Item)) {
 	for it := range jobfile.All(items) {
 		switch it.(type) {
-		case *jobfile.Statement, *jobfile.Place:
+		case *jobfile.Statement, *jobfile.Linalg, *jobfile.Place:
 			f(it)
 		}
 	}

@@ -78,6 +78,8 @@ func (x *follower) report() *Planned {
 					out.Estimated = out.Estimated || k.plan.Estimated
 				}
 			}
+		case *jobfile.Linalg:
+			p.Text, p.Memory = it.String(), x.memory[it]
 		case *jobfile.Place:
 			p.Text = "place " + it.Name + " " + it.Placement.Placement.String()
 		}

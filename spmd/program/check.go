@@ -24,7 +24,7 @@ func (n *Snapshot) Close() {
 // Before returns a snapshot of the tensors that a run of the statement will read. If the program
 // has Options.Fresh, the run does not overwrite them. Every rank must call it.
 func (s *Statement) Before() (*Snapshot, error) {
-	if err := s.ready(); err != nil { // brings the operands up to date
+	if err := s.Ready(); err != nil { // brings the operands up to date
 		return nil, err
 	}
 	n := &Snapshot{operands: map[string]*tcs.Tensor{}}

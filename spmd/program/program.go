@@ -12,6 +12,7 @@
 //	statement.go  Statement: it is prepared, run, and prepared again if a tensor no longer fits
 //	given.go      what a program knows of the tensors of a statement
 //	result.go     results of statements, and new placements of tensors
+//	linalg.go     functions of whole matrices
 //	check.go      comparison of a run with the reference evaluator
 //	job.go        Job: a program of one statement that reads its own inputs, from files to files
 //	notes.go      notes about choices of a job that the user may not have intended

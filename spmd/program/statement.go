@@ -509,7 +509,7 @@ func (s *Statement) resultChange() string {
 // error. A program of several ranks ends, unless the error was found at every rank before anything
 // was done.
 func (s *Statement) Run() error {
-	if err := s.ready(); err != nil {
+	if err := s.Ready(); err != nil {
 		return err
 	}
 	if err := s.compute(); err != nil {
@@ -521,9 +521,9 @@ func (s *Statement) Run() error {
 	return nil
 }
 
-// ready prepares the statement if this is necessary, and otherwise refreshes it with the current
+// Ready prepares the statement if this is necessary, and otherwise refreshes it with the current
 // values of its tensors. Every rank must call it.
-func (s *Statement) ready() error {
+func (s *Statement) Ready() error {
 	p := s.p
 	if err := p.usable(); err != nil {
 		return err
@@ -545,7 +545,7 @@ func (s *Statement) ready() error {
 // Balance counts the stored entries of the statement's largest operand at each rank, as the next
 // run will read it. Every rank must call it.
 func (s *Statement) Balance() (prepared.Balance, error) {
-	if err := s.ready(); err != nil {
+	if err := s.Ready(); err != nil {
 		return prepared.Balance{}, err
 	}
 	b, err := s.k.Operands.Balance()

@@ -13,7 +13,6 @@ import (
 	"distaff/spmd/fault"
 	"distaff/spmd/input"
 	"distaff/spmd/output"
-	"distaff/spmd/store"
 	"distaff/spmd/summary"
 	"distaff/spmd/transfer"
 )
@@ -126,18 +125,13 @@ func (t *programTensor) storedAs(x *tcs.Tensor) bool {
 
 // alone returns a tensor of the program whose only block, x, is at rank 0.
 func (p *Program) alone(x *tcs.Tensor) *input.Held {
-	b := &store.Blocks{Layout: tensor.Layout{Dims: slices.Clone(x.Header.Dims), Type: x.Header.Type,
-		Format: x.Format()},
-		Owners: []int{0}, Own: map[int]*tcs.Tensor{}}
-	var box [][2]int64
-	for _, d := range x.Header.Dims {
-		box = append(box, [2]int64{0, d})
-	}
-	b.Boxes = [][][2]int64{box}
+	var own *tcs.Tensor
 	if p.env.Root() {
-		b.Own[0] = x.Alias()
+		own = x.Alias()
 	}
-	return &input.Held{Blocks: b, Entries: summary.Entries(x), AsIs: true}
+	h := AtRoot(x.Header.Dims, x.Header.Type, x.Format(), own)
+	h.Entries = summary.Entries(x)
+	return h
 }
 
 // hold sets the tensor's blocks.
