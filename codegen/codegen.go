@@ -110,6 +110,10 @@ type Target struct {
 	// it pays for a thread to start another chunk. 0 means DefaultChunkWork. It does not affect the
 	// result.
 	ChunkWork int64
+	// MergeTime is the smallest estimated time, in nanoseconds, of a merge that a table or a search
+	// may replace if that is faster. 0 means DefaultMergeTime. If MergeTime is 1, a table replaces
+	// each merge that it can replace. It does not affect the result.
+	MergeTime int64
 	// FarBytes is the smallest size in bytes of a dense operand or result that does not stay in the
 	// caches of a core. Rows that are picked from such an array are prefetched. 0 means
 	// DefaultFarBytes.
@@ -194,6 +198,9 @@ const MapAhead = choice.MapAhead
 // DefaultChunkWork is the default of Target.ChunkWork, in stored entries. The result of a chunk
 // with this many entries fits into the cache of one core.
 const DefaultChunkWork = 1 << 13
+
+// DefaultMergeTime is the default of Target.MergeTime, in nanoseconds.
+const DefaultMergeTime = 20_000
 
 // DefaultFarBytes is the default of Target.FarBytes, in bytes. A core's own caches hold about this
 // much.

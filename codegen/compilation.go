@@ -24,7 +24,8 @@ type compilation struct {
 	planned      Result // the result if it has its own level arrays
 	uses         *operand.Uses
 	contractions *contract.Contractions
-	copies       []analysis.Copy // the copies of operands that were chosen
+	copies       []analysis.Copy   // the copies of operands that were chosen
+	lookedUp     []analysis.Lookup // the tables and searches that were chosen
 	ops          []tree.Argument
 	stats        []analysis.Tensor // the statistics of ops, with the same numbers
 	args         []Arg             // the arguments that ops describe

@@ -92,6 +92,16 @@ func (c *compilation) schedule() (err error) {
 	return nil
 }
 
+// lookups puts tables and searches into the nest, in place of merges that take longer. It changes
+// nothing if a schedule is given, or on a GPU.
+func (c *compilation) lookups() error {
+	c.lookedUp = nil
+	if c.request.Ask.Schedule == nil && c.request.Target.Kind == CPU && !c.forGPU {
+		c.unit.CIN, c.lookedUp = choice.Lookups(c.strategyProblem(c.unit.CIN, c.sharedWith != nil))
+	}
+	return nil
+}
+
 // arrays decides whose level arrays the result has: an operand's arrays, arrays that the caller
 // passes, or its own.
 func (c *compilation) arrays() error {

@@ -40,7 +40,8 @@ const (
 	withParts   fact = "the terms, with intermediates"
 	plainNest   fact = "the nest of loops"
 	sameLevels  fact = "whose level arrays the result can have"
-	loopNest    fact = "the nest, as a schedule changes it"
+	ordered     fact = "the nest, as a schedule changes it"
+	loopNest    fact = "the nest, with tables and searches in place of merges"
 	levelArrays fact = "whose level arrays the result has"
 	additions   fact = "the nest, which adds or assigns to the result"
 	unitsOfLoop fact = "the nest, with what runs each loop"
@@ -96,8 +97,10 @@ var passes = []pass{
 		(*compilation).shared,
 		func(c *compilation) string { return cmp.Or(c.shareKey(), "none") + "\n" },
 		func(c *compilation) error { return share.Verify(c.plain, c.sharing(), c.sharedWith) }},
-	{"schedule", []fact{plainNest, sameLevels, operandList, computeType}, []fact{loopNest},
+	{"schedule", []fact{plainNest, sameLevels, operandList, computeType}, []fact{ordered},
 		(*compilation).schedule, (*compilation).cinText, (*compilation).verifyCIN},
+	{"lookups", []fact{ordered, operandList, computeType}, []fact{loopNest}, (*compilation).lookups,
+		(*compilation).cinText, (*compilation).verifyCIN},
 	{"arrays", []fact{sameLevels, loopNest, operandList, resultKinds}, []fact{levelArrays},
 		(*compilation).arrays, (*compilation).resultText,
 		func(c *compilation) error { return verifyResult(c.unit.Result) }},

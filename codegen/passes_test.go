@@ -138,6 +138,7 @@ func TestVerifiers(t *testing.T) {
 		"nest":     func(c *compilation) { c.unit.CIN = &cin.Forall{Var: "i", Body: c.unit.CIN} },
 		"shared":   func(c *compilation) { c.sharedWith = &cin.Access{Name: "B", Vars: []string{"j", "i"}} },
 		"schedule": func(c *compilation) { c.unit.CIN = &cin.Seq{} },
+		"lookups":  func(c *compilation) { c.unit.CIN = &cin.Seq{} },
 		"arrays":   func(c *compilation) { c.unit.Result.CrdWidth = []uint8{0, 0} },
 		"into": func(c *compilation) {
 			c.unit.CIN = cin.Map(c.unit.CIN, func(s cin.Stmt) cin.Stmt {

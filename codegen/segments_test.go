@@ -30,6 +30,7 @@ func TestLongSegments(t *testing.T) {
 			all, squares, longest = all+n, squares+n*n, max(longest, n)
 		}
 		r := goldenRequest(t, "a=A(i,j)*A(i,k)*B(j,k)\nA:ds\nB:ds")
+		r.Ask.Schedule = []string{"temporaries(a)"} // without tables
 		r.Tensors.Sizes = map[string]int64{"i": rows, "j": columns, "k": columns}
 		counts := map[string][]int64{"A": {rows, int64(all)}, "B": {columns, columns * others}}
 		for name, n := range counts {

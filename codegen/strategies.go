@@ -63,12 +63,13 @@ func (c *compilation) positions() error {
 // operand's level arrays.
 func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *analysis.Problem {
 	p := &analysis.Problem{
-		Products: c.nest.Products(), Copies: c.copies,
+		Products: c.nest.Products(), Copies: c.copies, Lookups: c.lookedUp,
 		Stmt: s, Sizes: c.stmt.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared),
 		Exact: c.request.Tensors.Exact, Result: c.request.resultName(),
 		Target: analysis.Target{
 			LongRow:       cmp.Or(c.request.Target.LongRow, DefaultLongRow),
 			ChunkWork:     cmp.Or(c.request.Target.ChunkWork, DefaultChunkWork),
+			MergeTime:     cmp.Or(c.request.Target.MergeTime, DefaultMergeTime),
 			FarBytes:      cmp.Or(c.request.Target.FarBytes, DefaultFarBytes),
 			CapacityBytes: c.request.Target.CapacityBytes,
 			GPU:           c.request.Target.Kind == CUDA, Forms: c.request.Target.Forms,

@@ -17,6 +17,9 @@ type Target struct {
 	// FarBytes is the smallest size of dense operands and results that do not stay in a core's
 	// caches.
 	FarBytes int64
+	// MergeTime is the smallest estimated time of a merge, in nanoseconds, that a table or a search
+	// may replace. If it is 1, tables replace all merges that they can replace.
+	MergeTime int64
 	// Forms has the forms that were measured to be fastest. If it is nil, all forms are the
 	// defaults.
 	Forms forms.Set
@@ -93,6 +96,8 @@ type Problem struct {
 	Precomputes bool
 	// Products lists the loops that the default strategy runs as matrix products.
 	Products []Product
+	// Lookups lists the merges that the default strategy replaces by tables and searches.
+	Lookups []Lookup
 	// Copies lists the operands that the default strategy reads from copies in another layout.
 	Copies []Copy
 }
@@ -103,6 +108,11 @@ type Product struct {
 	Vars []string
 	Why  string
 }
+
+// Lookup is a way to find the coordinates that several sparse operands have in common. If Table is
+// not "", it is the name of a workspace with the entries of an access, whose text is Access.
+// Otherwise the loops over Var search each operand. Why is the reason.
+type Lookup struct{ Access, Table, Var, Why string }
 
 // Copy is a copy of a dense operand whose levels are in another order. Access is the text of the
 // access that reads the copy. Modes has the order of the modes, the outermost first. Why is the

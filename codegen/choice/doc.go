@@ -13,6 +13,7 @@
 // The choices:
 //
 //	temporaries.go  temporaries for sums
+//	lookup.go       tables and searches in place of merges
 //	assemble.go     one or two passes over a result that grows
 //	layout.go       copies of dense operands
 //	count.go        constant trip counts

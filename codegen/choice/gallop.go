@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
 	"distaff/codegen/lattice"
+	"distaff/codegen/strategy"
 )
 
 // Gallop is the choice whether a loop searches for the coordinates that several operands have in
@@ -33,6 +34,14 @@ var Gallop = &Choice{
 		}), nil
 	},
 	AtEnd: searches,
+	Default: func(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
+		for _, x := range f.Problem.Lookups {
+			if x.Table == "" {
+				out = append(out, Chosen{Order: Order{Word: gallop}.of(x.Var), Why: x.Why})
+			}
+		}
+		return out
+	},
 }
 
 // The words of Gallop.

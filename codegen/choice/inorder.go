@@ -10,7 +10,7 @@ import (
 )
 
 // defaultSpaces chooses the default form of every workspace, outer workspaces first. workspaceOf
-// proposes a form, which is replaced in six cases:
+// proposes a form, which is replaced in seven cases:
 //
 //   - If a schedule makes workspaces or variables, a bitmap becomes a list with marks.
 //   - If the values of a workspace come in the order of their coordinates, it is a list.
@@ -20,6 +20,8 @@ import (
 //     (IsSummed).
 //   - If a small workspace is always filled everywhere or nowhere, it is an array. If there is no
 //     schedule, this rule does not apply to a workspace that is only copied to the result.
+//   - If the consumer visits other operands and looks up their coordinates in the workspace
+//     (isLookedUp), the workspace is a table.
 //   - On a GPU, a workspace that is neither an array nor has a place for each position is a hash
 //     table.
 //   - If a schedule makes a tile of positions, a workspace over the tile has a place for each
@@ -68,6 +70,15 @@ func defaultSpaces(f *analysis.Facts) {
 			s.Form, s.Why = strategy.Form{Kind: strategy.HashTable}, "threads of a GPU fill it together"
 		}
 		f.Spaces[t.Name] = s
+	})
+	eachWorkspace(f.Stmt, func(t *cin.Access, w *cin.Where) {
+		s, own := f.Spaces[t.Name], f.Problem.Intermediates[t.Name].Entries
+		form, err := tableForm(f, t, w.Producer)
+		if err == nil && s.Form.Kind != strategy.Array && s.Form.Kind != strategy.Positions &&
+			FitsPlaces(len(t.Vars), f.Places(t.Vars), f.Entries(), own) {
+			s.Form, s.Why = form, "the coordinates of "+t.Key()+" are found in other operands"
+			f.Spaces[t.Name] = s
+		}
 	})
 }
 

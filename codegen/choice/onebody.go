@@ -68,7 +68,7 @@ func reading(f *analysis.Facts, t *cin.Access, outer scope) scope {
 	for m := range t.Vars {
 		level := tensor.SingletonNonunique
 		switch {
-		case kind == strategy.Array:
+		case kind == strategy.Array || kind == strategy.Table:
 			level = tensor.Dense
 		case len(t.Vars) == 1:
 			level = tensor.Compressed

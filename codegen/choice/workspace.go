@@ -20,6 +20,8 @@ import (
 //	Marks      an array with a place for each coordinate, and a mark for each
 //	Positions  an array with a place for each position of an operand in a tile
 //	Terms      a list of all added terms, which is sorted at the end
+//	Table      an array with a place and a mark for each coordinate; loops that visit other operands
+//	           look coordinates up there
 var Workspace = &Choice{
 	Name:        "workspace",
 	Params:      []Param{{Kind: NameParam, Name: "W"}, {Kind: WordParam, Words: strategy.KindNames[:]}},
@@ -82,6 +84,8 @@ func followWorkspace(f *analysis.Facts, v *strategy.Value, o Order) error {
 						"coordinate can have at most %[1]d",
 					MaxPlaces, t.Key(), n)
 			}
+		case strategy.Table:
+			s.Form, err = tableForm(f, t, producer)
 		case strategy.Array:
 			err = asArray(f, producer, t)
 		case strategy.SortedList:

@@ -295,6 +295,8 @@ func formBytes(f *analysis.Facts, t *cin.Access, form strategy.Form, n float64) 
 			return arrayBytes(places*value) + arrayBytes(places*markBytes) + copied + rows
 		}
 		return arrayBytes(places*value) + arrayBytes(places*markBytes) + arrayBytes(places*keys)
+	case strategy.Table:
+		return arrayBytes(places*value) + arrayBytes(places*markBytes) + arrayBytes(places*posBytes)
 	case strategy.Bitmap:
 		words := math.Ceil(places/64) + 64
 		return arrayBytes(places*value) + arrayBytes(words*8) + arrayBytes(words*placeBytes) + arrayBytes(

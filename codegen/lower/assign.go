@@ -72,6 +72,12 @@ func (l *lowerer) assignResult(s *cin.Assign, x scope.Value, e *scope.Env) {
 		return
 	}
 	if e.Res.Zeroed {
+		if x.Found && !e.Atomic {
+			if !s.Accumulate { // -0 would differ from the 0 of absence
+				x.V = ir.Plus(ir.Zero(x.V.Type()), x.V)
+			}
+			x.Pres = ir.Truth(true)
+		}
 		l.b.When(x.Pres, func() { l.addTo(pos, ir.Convert(a.Values.Elem, x.V), s.Accumulate, e) })
 		return
 	}

@@ -42,6 +42,7 @@ func (l *lowerer) maker(e *scope.Env) *space.Maker {
 		Together: func(name string, n ir.Expr, body func(k *ir.Var)) {
 			units.Together(e, name, n, body)
 		},
+		OneUse:  e.Coord == nil && how != nil && l.spec.Assembly != strategy.TwoPass,
 		Entries: func(operand string) ir.Expr { return l.leaf.Ops[operand].Nnz() },
 		Trips: func(v string) (int64, bool) {
 			n, ok := how.Trips[v]

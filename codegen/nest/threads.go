@@ -45,13 +45,13 @@ func (n *Nest) OnThreads(s cin.Stmt, shared map[string]bool) cin.Stmt {
 			return s
 		}
 		if len(t.Vars) == 0 || t.Name == lhs.Name && result.AllDense() {
-			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
+			return onThreads(s)
 		}
 		if t.Name != lhs.Name {
 			return s
 		}
 		if !result.AllDense() && lhs.Vars[result.Order[0]] == s.Var {
-			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
+			return onThreads(s)
 		}
 	}
 	return s
@@ -67,8 +67,15 @@ func filled(s cin.Stmt, shared map[string]bool) cin.Stmt {
 		return &cin.Where{Consumer: filled(s.Consumer, shared), Producer: filled(s.Producer, shared)}
 	case *cin.Forall:
 		if t := cin.Target(s); s.Unit == cin.Serial && shared[t.Name] && slices.Contains(t.Vars, s.Var) {
-			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
+			return onThreads(s)
 		}
 	}
 	return s
+}
+
+// onThreads returns loop f, on threads.
+func onThreads(f *cin.Forall) cin.Stmt {
+	g := *f
+	g.Unit = cin.CPUThread
+	return &g
 }

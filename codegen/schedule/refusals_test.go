@@ -270,7 +270,7 @@ func TestRefusals(t *testing.T) {
 		{nested, "workspace(V,List)", "got V, want a workspace of the statement over index variables",
 			"workspace(V,List)"},
 		{nested, "workspace(W,Tree)",
-			"got Tree, want Hash, List, Bitmap, Dense, Sorted, Marks, Positions or Terms", "Tree"},
+			"got Tree, want Hash, List, Bitmap, Dense, Sorted, Marks, Positions, Terms or Table", "Tree"},
 		{nested, "workspace(W,Dense)", "the loops store values at only some coordinates of W(j); an array needs a value at each coordinate", "workspace(W,Dense)"},
 		{problem{stmt: "forall(k, A(k) = B(k))", formats: "A:s B:d"},
 			"precompute(B(k),k,x,W),parallelize(x,CPUThread,NoRaces,Work),workspace(W,List)",

@@ -192,17 +192,20 @@ const (
 	Marks
 	Positions // a place for each position of an operand in a tile
 	Terms     // a list of all added values, which is sorted and summed at the end
+	// a place and a mark for every coordinate; the consumer visits other operands, and looks up
+	// their coordinates here
+	Table
 )
 
 // KindNames has the word for each kind of workspace, as schedules spell it.
 var KindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense",
-	SortedList: "Sorted", Marks: "Marks", Positions: "Positions", Terms: "Terms"}
+	SortedList: "Sorted", Marks: "Marks", Positions: "Positions", Terms: "Terms", Table: "Table"}
 
 func (k Kind) String() string { return KindNames[k] }
 
 // Form says how a workspace is stored.
 //
-//   - Once, for a SortedList: nothing is added twice to the same coordinate.
+//   - Once, for a SortedList or Table: nothing is added twice to the same coordinate.
 //   - Rows, for a workspace over several variables: each coordinate of all variables except the
 //     last has a place, and each place has a list of coordinates of the last variable. If Dense is
 //     not 0, this concerns only the variables of the key.
@@ -213,6 +216,7 @@ func (k Kind) String() string { return KindNames[k] }
 //     workspace is allocated with room for that operand's entries. Of is "" if there is none.
 //   - Key, for Positions: the key of an access. The values are stored at its positions.
 //   - Len, for Positions: the largest number of positions in a tile.
+//   - Together, for a Table: threads fill it together.
 //   - Each, for Positions: whether the consumer is one loop of constant length over all positions
 //     of a tile. This loop adds its sum to the result at the end of each row. If Each is false, the
 //     consumer is a loop over rows, with an inner loop over the positions of each row.
@@ -225,6 +229,8 @@ type Form struct {
 	Key   string
 	Len   int64
 	Each  bool
+
+	Together bool
 }
 
 // Space describes a workspace. Form says how the workspace is stored. If a loop on threads fills a
@@ -241,7 +247,9 @@ type Space struct {
 
 // Shared reports whether threads can share the workspace, because additions to different places
 // touch no common data.
-func (s Space) Shared() bool { return s.Form.Kind == Array || s.Form.Kind == Marks }
+func (s Space) Shared() bool {
+	return s.Form.Kind == Array || s.Form.Kind == Marks || s.Form.Kind == Table
+}
 
 // LeastCapacity is added to the estimated number of entries when an initial capacity is computed.
 // So the capacity is not tiny if there are few entries. This applies to a result, and to the piece

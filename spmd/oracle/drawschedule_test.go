@@ -118,7 +118,7 @@ func factors(rng *rand.Rand, x cin.Expr, key string) cin.Expr {
 // drawnCommands lists the commands. A command that is drawn more often occurs several times.
 var drawnCommands = strings.Fields(
 	"split split split divide fuse fuse reorder reorder pos pos pos coord bound unroll parallelize parallelize parallelize " +
-		"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam nontemporal layout layout")
+		"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam nontemporal layout layout lookup")
 
 // insideParallel are the commands that are drawn if a loop is parallel already. formCommands are
 // the commands that drawForm draws.
@@ -250,6 +250,8 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	case "assemble":
 		return kind, fmt.Sprintf("assemble(%s,%s)", p.Case.Tensors[0].Name,
 			[]string{"Append", "Insert"}[rng.IntN(2)])
+	case "lookup":
+		return kind, fmt.Sprintf("lookup(%s,W%d)", pick(accesses), n)
 	case "mergeby":
 		return kind, fmt.Sprintf("mergeby(%s,%s)", v,
 			[]string{"TwoFinger", "Gallop", "Predicated", "Windows", "OneBody"}[rng.IntN(5)])

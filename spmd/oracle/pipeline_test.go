@@ -59,6 +59,9 @@ func compileAs(p *Prepared, name string, modify func(*codegen.Request) error) (c
 		req.Tensors.Exact, req.Target.FarBytes, req.Target.Forms = p.Normal.Vars, 1,
 			forms.Set{forms.Streams: 128, forms.Merges: 1}
 	}
+	if p.Case.Variant/1024%2 == 0 {
+		req.Target.MergeTime = 1 // look up coordinates in tables instead of merging
+	}
 	if p.Case.Variant/512%2 == 0 {
 		req.Target.GemmWork = 1 // treat even small products of dense operands as matrix products
 	}

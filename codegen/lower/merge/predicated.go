@@ -53,7 +53,8 @@ func (p *Loop) CanPredicateTerms(iters []*Iter, cases []lattice.Point,
 			if _, iterated := keys[a.Key()]; iterated {
 				keys[a.Key()]++
 				n++
-			} else if c := p.E.Cur[a.Key()]; c == nil || !ir.Always(c.Present) || !placed(c) {
+			} else if c := p.E.Cur[a.Key()]; c == nil || !ir.Always(c.Present) || !placed(c) ||
+				c.Of.Mark != nil {
 				plain = false
 			}
 		})

@@ -23,7 +23,7 @@ func (e *Env) call(x *cin.Call, under ir.Expr) Value {
 	if ir.IsFalse(pres) {
 		return absentValue
 	}
-	return Value{pres, l.apply(x.Func, args), true}
+	return Value{Pres: pres, V: l.apply(x.Func, args), Zeroed: true}
 }
 
 // apply returns the value of f. The values of args have the type of the computation.

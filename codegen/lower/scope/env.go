@@ -210,6 +210,9 @@ func (e *Env) Enter(c *tree.Cursor) *tree.Cursor {
 	if c.Value == nil && !ir.IsFalse(c.Present) {
 		d := *c
 		d.Value = e.load(c)
+		if c.Of.Mark != nil {
+			d.Present = ir.At(c.Of.Mark, c.Pos)
+		}
 		c = &d
 	}
 	return c
@@ -239,7 +242,7 @@ func (e *Env) load(c *tree.Cursor) ir.Expr {
 	if c.Row != nil {
 		return l.B.Named(name, ir.Convert(t, ir.At(c.Row.A, e.inCopy(c))))
 	}
-	if c.End == nil && ir.Always(c.Present) {
+	if c.End == nil && (ir.Always(c.Present) || c.Of.Mark != nil) {
 		return l.B.Named(name, at(c.Pos))
 	}
 	if c.End == nil {
@@ -266,10 +269,13 @@ func PlaceKey(key, v string) string { return key + " at " + v }
 
 // Value is the value of an expression. Pres is the condition that the value is present. If Pres is
 // true, V is the value. If Pres is false, V is 0 if Zeroed is true, and has no meaning otherwise.
+// Found is true for a value of a table, and for products with such a value. Zeroed is then true as
+// well, and no branch should depend on Pres, because a processor could not predict it.
 type Value struct {
 	Pres   ir.Expr
 	V      ir.Expr
 	Zeroed bool
+	Found  bool
 }
 
 // tile describes a tile of a row, or the shorter rest at the end of a row. lo is the coordinate

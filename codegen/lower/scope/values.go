@@ -67,7 +67,7 @@ func (e *Env) Expr(x cin.Expr, under ir.Expr) Value {
 		if ir.IsFalse(y.Pres) {
 			return y
 		}
-		return Value{y.Pres, ir.Negated(y.V), ir.Always(y.Pres)} // -0 is not the zero of absence
+		return Value{Pres: y.Pres, V: ir.Negated(y.V), Zeroed: ir.Always(y.Pres)} // -0 is not the zero of absence
 	case *cin.Binary:
 		if x.Op == '*' && l.Spec.Compute.IsInt() {
 			return l.product(e.Expr(x.X, ir.Both(under, e.Presence(x.Y))), e.Expr(x.Y, ir.Both(under,
@@ -119,7 +119,7 @@ func (e *Env) Access(a *cin.Access) Value {
 		if ir.IsFalse(r.Pres) {
 			return absentValue
 		}
-		return Value{r.Pres, ir.At(r.Sums, e.Lane(a.Vars[0])), true}
+		return Value{Pres: r.Pres, V: ir.At(r.Sums, e.Lane(a.Vars[0])), Zeroed: true}
 	}
 	c := e.Cur[a.Key()]
 	if c == nil {
@@ -131,7 +131,7 @@ func (e *Env) Access(a *cin.Access) Value {
 	if c.Value == nil {
 		panic("BUG: lower: the value of " + a.Key() + " is not known here")
 	}
-	return Value{c.Present, c.Value, true}
+	return Value{Pres: c.Present, V: c.Value, Zeroed: true, Found: c.Of.Mark != nil}
 }
 
 func (l *Leaf) sum(op ir.Op, p, q Value) Value {
@@ -139,7 +139,7 @@ func (l *Leaf) sum(op ir.Op, p, q Value) Value {
 	case ir.IsFalse(q.Pres):
 		return p
 	case ir.IsFalse(p.Pres) && op == ir.Sub:
-		return Value{q.Pres, ir.Negated(q.V), ir.Always(q.Pres)}
+		return Value{Pres: q.Pres, V: ir.Negated(q.V), Zeroed: ir.Always(q.Pres)}
 	case ir.IsFalse(p.Pres):
 		return q
 	}
@@ -152,8 +152,8 @@ func (l *Leaf) sum(op ir.Op, p, q Value) Value {
 		alone = ir.Negated(q.V)
 	}
 	both := ir.Choose(q.Pres, ir.Bin(op, p.V, q.V), p.V)
-	return Value{ir.Either(p.Pres, q.Pres), ir.Choose(p.Pres, both, alone), ir.Always(p.Pres) ||
-		ir.Always(q.Pres) || q.Zeroed && op == ir.Add}
+	return Value{Pres: ir.Either(p.Pres, q.Pres), V: ir.Choose(p.Pres, both, alone),
+		Zeroed: ir.Always(p.Pres) || ir.Always(q.Pres) || q.Zeroed && op == ir.Add}
 }
 
 // nameChoice returns x. If the value of x is a conditional expression (ir.Select), nameChoice emits
@@ -181,7 +181,25 @@ func (l *Leaf) product(p, q Value) Value {
 		return absentValue
 	}
 	pres := ir.Both(p.Pres, q.Pres)
-	return Value{pres, ir.Times(p.V, q.V), ir.Always(pres)}
+	x := Value{Pres: pres, V: ir.Times(p.V, q.V), Zeroed: ir.Always(pres)}
+	if (p.Found || q.Found) && p.Zeroed && q.Zeroed {
+		x.Zeroed, x.Found = true, true
+		x.V = l.zeroOrNaN(pres, x.V)
+	}
+	return x
+}
+
+// zeroOrNaN returns x, a product that is 0 or a NaN if pres is false: it is a NaN if a factor is
+// infinite or a NaN. The result is 0 if pres is false. Only products that are NaNs are tested.
+func (l *Leaf) zeroOrNaN(pres, x ir.Expr) ir.Expr {
+	if ir.Always(pres) || l.Spec.Compute.IsInt() {
+		return x
+	}
+	v := l.B.Local("term", x)
+	l.B.When(ir.Unequal(v, v), func() {
+		l.B.When(ir.Inverse(pres), func() { l.B.Set(v, ir.Zero(v.Typ)) })
+	})
+	return v
 }
 
 // quotient returns the value p/q. The value is absent if p is absent. An absent q counts as 0. If p
@@ -193,7 +211,7 @@ func (e *Env) quotient(p, q Value, under ir.Expr) Value {
 		return p
 	}
 	if !l.Spec.Compute.IsInt() {
-		return Value{p.Pres, ir.Over(p.V, l.Masked(q)), ir.Always(p.Pres)}
+		return Value{Pres: p.Pres, V: ir.Over(p.V, l.Masked(q)), Zeroed: ir.Always(p.Pres)}
 	}
 	t := l.Spec.Compute
 	r := l.B.Local("quot", ir.Zero(t))
@@ -209,7 +227,7 @@ func (e *Env) quotient(p, q Value, under ir.Expr) Value {
 		l.B.Set(r, ir.Choose(ir.Equal(den, minus), ir.Negated(p.V),
 			ir.Over(p.V, ir.Choose(ir.Equal(den, minus), ir.One(t), den))))
 	})
-	return Value{p.Pres, r, true}
+	return Value{Pres: p.Pres, V: r, Zeroed: true}
 }
 
 // Coords returns the current coordinate of each variable of the leaf, in the order of

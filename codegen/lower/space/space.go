@@ -18,6 +18,7 @@
 //	hash.go     a hash table
 //	shared.go   a hash table that threads of a GPU fill together
 //	ordered.go  a list that is filled in order
+//	table.go    values and marks that the consumer looks up
 package space
 
 import (
@@ -83,6 +84,8 @@ type Maker struct {
 	Tables   *Tables
 	KeysOnly bool
 	Together func(name string, n ir.Expr, body func(k *ir.Var))
+	// OneUse is true if each workspace that is made is filled only once.
+	OneUse bool
 	// Chunks emits and returns the number of chunks of a loop on threads.
 	Chunks func() ir.Expr
 }
@@ -105,6 +108,8 @@ func (m *Maker) Make(t *cin.Access, s strategy.Form) Workspace {
 		return m.newHash(t, s)
 	case strategy.Terms:
 		return m.newTerms(t, s)
+	case strategy.Table:
+		return m.newTable(t, s)
 	}
 	panic("BUG: lower: no workspace of kind " + s.Kind.String())
 }

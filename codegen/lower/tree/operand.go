@@ -55,6 +55,8 @@ type Operand struct {
 	// row of a position above level RowLevel. The rows start at that level.
 	RowAt    func(p ir.Expr) ir.Expr
 	RowLevel int
+	// Mark, for a table, says whether each value is present. An absent value is 0.
+	Mark *ir.Array
 	// Pattern, for a workspace by position, is the operand whose level arrays it uses.
 	Pattern *Operand
 	// Trips has the sizes of levels whose sizes are constants in the code. The leaf has the whole
