@@ -120,7 +120,7 @@ func seeds(t *testing.T) []seedFile {
 	}
 	neighbours := filepath.Join("..", "..", "testdata", "neighbours")
 	for name, order := range map[string]int{"A.csv": 2, "A.mtx.bz2": 2, "A.mtx.xz": 2,
-		"single.tgz": 2} {
+		"single.tgz": 2, "A.mat": 2} {
 		b, err := os.ReadFile(filepath.Join(neighbours, name))
 		if err != nil {
 			t.Fatal(err)

@@ -19,4 +19,5 @@
 //	stream.go    sparse tensors as streams
 //	sparse.go    the entries of matrices
 //	points.go    the entries of a COO tensor of any order
+//	write.go     entries as arrays, for writers
 package arrays

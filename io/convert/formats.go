@@ -9,6 +9,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/csv"
 	"distaff/io/hb"
+	"distaff/io/mat"
 	"distaff/io/mtx"
 	"distaff/io/npy"
 	"distaff/io/outfile"
@@ -99,6 +100,8 @@ var formats = []*Format{
 		SizesFromOptions: true, Delimited: true, Repeats: true, MaxOrder: 2},
 	{Name: "edge list without weights", Exts: []string{".el"}, Open: csv.OpenEdges,
 		OpenPart: csv.OpenPart, SizesFromOptions: true, Delimited: true, Repeats: true},
+	{Name: "MATLAB", Exts: []string{".mat"}, Open: mat.Open, Write: mat.Write, Modes: mat.Modes,
+		Least: mat.Least, MaxOrder: 2},
 }
 
 // FormatOf returns the file format that belongs to the extension of path. For a pipe or a device

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"distaff/io/arrays"
 	"distaff/io/coo"
 	"distaff/io/tensor"
 	"distaff/io/text"
@@ -77,31 +78,10 @@ func (z *npz) compressed(dims []int64, opt coo.WriteOptions) {
 		outer, format = 1, "csc"
 	}
 	z.integers("indices", []int64{z.in.NNZ()}, func(put func(int64) error) error {
-		return z.mode(1-outer, put)
+		return arrays.Coordinates(z.in, 1-outer, put)
 	})
 	z.integers("indptr", []int64{dims[outer] + 1}, func(put func(int64) error) error {
-		n, segment := int64(0), int64(-1)
-		upTo := func(c int64) error {
-			for ; segment < c; segment++ {
-				if err := put(n); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		err := z.each(func(b *coo.Batch) error {
-			for _, c := range b.Coords[outer][:b.N] {
-				if err := upTo(c); err != nil {
-					return err
-				}
-				n++
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		return upTo(dims[outer])
+		return arrays.Pointers(z.in, outer, dims[outer], put)
 	})
 	z.member("format", appendHeader("|S3", nil), func(out *bufio.Writer) error {
 		_, err := out.WriteString(format)
@@ -117,7 +97,7 @@ func (z *npz) compressed(dims []int64, opt coo.WriteOptions) {
 func (z *npz) coordinates(dims []int64) {
 	z.integers("coords", []int64{int64(len(dims)), z.in.NNZ()}, func(put func(int64) error) error {
 		for m := range dims {
-			if err := z.mode(m, put); err != nil {
+			if err := arrays.Coordinates(z.in, m, put); err != nil {
 				return err
 			}
 		}
@@ -153,23 +133,11 @@ func (z *npz) shape(dims []int64) {
 func (z *npz) data() {
 	z.member("data", appendHeader(descr(z.in.Type()), []int64{z.in.NNZ()}),
 		func(out *bufio.Writer) error {
-			return z.each(func(b *coo.Batch) error {
+			return arrays.EachBatch(z.in, func(b *coo.Batch) error {
 				_, err := out.Write(b.Vals[:b.N*int(z.in.Type().Size())])
 				return err
 			})
 		})
-}
-
-// mode calls put with the coordinate in mode m of each entry.
-func (z *npz) mode(m int, put func(int64) error) error {
-	return z.each(func(b *coo.Batch) error {
-		for _, c := range b.Coords[m][:b.N] {
-			if err := put(c); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // npz writes the members of an archive. After an error it writes nothing more.
@@ -219,24 +187,4 @@ func (z *npz) integers(name string, dims []int64, body func(put func(int64) erro
 			return err
 		})
 	})
-}
-
-// each calls f with all entries, starting at the first.
-func (z *npz) each(f func(*coo.Batch) error) error {
-	if err := z.in.Rewind(); err != nil {
-		return err
-	}
-	var b coo.Batch
-	for {
-		err := z.in.Next(&b)
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := f(&b); err != nil {
-			return err
-		}
-	}
 }

@@ -115,7 +115,7 @@ func Damage(t *testing.T, open Open, name, member string, content []byte) {
 	}
 	for n := range content {
 		try(content[:n])
-		for _, bits := range []byte{1, 1 << 3, 1 << 7, 0xff} {
+		for _, bits := range []byte{1, 1 << 7} {
 			b := slices.Clone(content)
 			b[n] ^= bits
 			try(b)

@@ -49,3 +49,6 @@ lines = ["row,col,weight"] + ["%d,%d,%s" % (i + 1, j + 1, v) for i, j, v in zip(
 write("A.csv", "\n".join(lines).encode() + b"\n")
 # networkx.write_edgelist(G, data=False) with its comments.
 write("graph.el", b"#networkx\n# GMT\n#\n0 1\n0 3\n2 3\n3 0\n")
+
+scipy.io.savemat("A.mat", {"A": A}, do_compression=True)
+scipy.io.savemat("Problem.mat", {"Problem": {"name": "x/A", "A": A, "x": np.ones((5, 1))}})
