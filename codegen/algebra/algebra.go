@@ -1,6 +1,6 @@
-// Package algebra has the functions of numbers that expressions may call. Each function is a row of
-// one table. The row has the function's value, its text in C and CUDA, and the properties that the
-// compiler asks for.
+// Package algebra has the functions of numbers that expressions may call, and the reductions. Each
+// of them is a row of a table. The row of a function has the function's value, its text in C and
+// CUDA, and the properties that the compiler asks for. The row of a reduction is in reduction.go.
 package algebra
 
 import (
@@ -31,6 +31,8 @@ type Function struct {
 	Library, C string
 	// Work is the time of a call as a number of multiplications. It is a rough estimate.
 	Work float64
+	// Internal is true if only the compiler makes calls of the function.
+	Internal bool
 }
 
 // Find returns the function with a name, or nil.
@@ -42,10 +44,12 @@ func Find(name string) *Function {
 	return Functions[k]
 }
 
-// Names lists the names of all functions.
+// Names lists the names of the functions that statements may call.
 func Names() (list []string) {
 	for _, f := range Functions {
-		list = append(list, f.Name)
+		if !f.Internal {
+			list = append(list, f.Name)
+		}
 	}
 	return list
 }
@@ -91,6 +95,12 @@ var Functions = []*Function{
 	library("tanh", true, math.Tanh),
 	{Name: "atan2", Args: 2, KeepsZero: true, Work: 40, Library: "atan2", Value: math.Atan2},
 	{Name: "pow", Args: 2, Work: 40, Library: "pow", Value: math.Pow},
+	{Name: "nonzero", Args: 1, KeepsZero: true, Exact: true, Work: 1, Internal: true,
+		C: "x != 0 ? 1 : 0", Value: one(nonzero),
+		Int: func(x, _ int64) int64 { return int64(nonzero(float64(x))) }},
+	{Name: "times", Args: 2, KeepsZero: true, Exact: true, Work: 1, Internal: true, C: "x * y",
+		Value: func(x, y float64) float64 { return x * y },
+		Int:   func(x, y int64) int64 { return x * y }},
 }
 
 // library returns a function of one argument that the C library has under the same name.
@@ -115,6 +125,14 @@ func sign(x float64) float64 {
 		return 0
 	}
 	return x
+}
+
+// nonzero returns 0 if x is 0, and otherwise 1.
+func nonzero(x float64) float64 {
+	if x == 0 {
+		return 0
+	}
+	return 1
 }
 
 // least returns the smaller number, x if both are equal, and NaN if one is NaN.

@@ -2,9 +2,11 @@ package algebra_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"distaff/codegen/algebra"
+	"distaff/io/tensor"
 )
 
 // TestValues checks values at special numbers. They are the values of NumPy 2.
@@ -27,6 +29,41 @@ func TestValues(t *testing.T) {
 		got := algebra.Find(c.name).Value(c.x, c.y)
 		if got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
 			t.Errorf("%s(%g, %g) = %g, want %g", c.name, c.x, c.y, got, c.want)
+		}
+	}
+}
+
+// TestReductions checks every reduction against its definition: starting from Start, and in any
+// order. NaN stays NaN.
+func TestReductions(t *testing.T) {
+	nan := math.NaN()
+	for _, r := range algebra.Reductions {
+		if algebra.FindReduction(r.Name) != r {
+			t.Errorf("%s is not the only reduction of its name", r.Name)
+		}
+		combine := func(x, y float64) float64 { return x + y }
+		if !r.IsSum() {
+			combine = r.Combine.Value
+		}
+		start := r.Start(tensor.Float64)
+		for _, x := range []float64{-2, 0, 1, 3, math.Inf(1), nan} {
+			if r.Each != nil {
+				x = r.Each.Value(x, 0)
+			}
+			if got := combine(real(start.C), x); got != x && !math.IsNaN(x) {
+				t.Errorf("%s of %g alone = %g", r.Name, x, got)
+			}
+			if r.Each == nil && !math.IsNaN(combine(nan, x)) && !math.IsNaN(combine(x, nan)) {
+				t.Errorf("%s of NaN and %g is a number", r.Name, x)
+			}
+		}
+	}
+	for name, want := range map[string][2]int64{"min": {math.MaxInt32, math.MaxInt64},
+		"max": {math.MinInt32, math.MinInt64}, "prod": {1, 1}, "all": {1, 1}, "any": {0, 0}} {
+		start := algebra.FindReduction(name).Start
+		got := [2]int64{start(tensor.Int32).I, start(tensor.Int64).I}
+		if got != want {
+			t.Errorf("%s of no integers: got %v, want %v", name, got, want)
 		}
 	}
 }
@@ -55,7 +92,8 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s has an incomplete row", f.Name)
 		}
 	}
-	if algebra.Find("erf") != nil || len(algebra.Names()) != len(algebra.Functions) {
+	if algebra.Find("erf") != nil || slices.Contains(algebra.Names(), "nonzero") ||
+		!slices.Contains(algebra.Names(), "pow") {
 		t.Error("Find or Names is wrong")
 	}
 }

@@ -74,10 +74,12 @@ type (
 	}
 	// Where computes the temporary that Producer assigns, then runs Consumer.
 	Where struct{ Consumer, Producer Stmt }
-	// Assign sets LHS to RHS, or adds RHS to it if Accumulate is set.
+	// Assign sets LHS to RHS, or adds RHS to it if Accumulate is set. If Op is not nil, it combines
+	// LHS and RHS by the reduction Op instead; LHS is then a scalar temporary and Accumulate is false.
 	Assign struct {
 		LHS        *Access
 		Accumulate bool
+		Op         *algebra.Reduction
 		RHS        Expr
 	}
 	// Seq runs List in order.

@@ -144,6 +144,18 @@ func WithConsumerVars(s Stmt, g *provenance.Graph) Stmt {
 	})
 }
 
+// Reduces returns the assignment of s that combines values by a reduction, if the target of s is a
+// temporary of a reduction, and the loops of s around it. Otherwise it returns nil.
+func Reduces(s Stmt) (a *Assign, loops []*Forall) {
+	name := Target(s).Name
+	Paths(s, func(around []*Forall, b *Assign) {
+		if b.LHS.Name == name && b.Op != nil {
+			a, loops = b, slices.Clone(around)
+		}
+	})
+	return a, loops
+}
+
 // Natural reports whether the loops over c's variables are nested in natural order around every
 // assignment of s. Natural order is the order of c.Leaves. In this order, each loop narrows the
 // range that the loops outside it leave. Natural returns false if c has no top variable.

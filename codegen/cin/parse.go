@@ -135,7 +135,16 @@ func (p *parser) opens(node string) bool {
 
 // assigns reports whether text begins with an assignment operator.
 func assigns(text string) bool {
-	return strings.HasPrefix(text, "=") || strings.HasPrefix(text, "+=")
+	return strings.HasPrefix(text, "=") || strings.HasPrefix(text, "+=") || reductionOf(text) != nil
+}
+
+// reductionOf returns the reduction OP if text begins with OP=, or nil.
+func reductionOf(text string) *algebra.Reduction {
+	name, _, ok := strings.Cut(text, "=")
+	if !ok {
+		return nil
+	}
+	return algebra.FindReduction(name)
 }
 
 func (p *parser) stmt(outermost bool) Stmt {
@@ -193,6 +202,10 @@ func (p *parser) stmt(outermost bool) Stmt {
 	case p.take("+="):
 		a.Accumulate = true
 	case p.take("="):
+	case reductionOf(p.text[p.pos:]) != nil:
+		a.Op = reductionOf(p.text[p.pos:])
+		p.next()
+		p.expect("=")
 	default:
 		p.fail(`"=" or "+="`)
 	}

@@ -146,8 +146,11 @@ func forallText(f *Forall) string {
 
 func assignText(s *Assign) string {
 	op := " = "
-	if s.Accumulate {
+	switch {
+	case s.Accumulate:
 		op = " += "
+	case s.Op != nil:
+		op = " " + s.Op.Name + "= "
 	}
 	return accessText(s.LHS) + op + ExprString(s.RHS)
 }

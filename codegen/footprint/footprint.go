@@ -36,7 +36,7 @@ func Workspaces(p *analysis.Problem, v *strategy.Value, threads int) int64 {
 		case *cin.Forall:
 			if s.Unit == cin.CPUThread {
 				copies = float64(threads)
-				total += partialBytes(f, v.Of(s).Cut, int64(threads))
+				total += partialBytes(f, s, v.Of(s).Cut, int64(threads))
 			}
 			if x := v.Of(s).Long; x.How == strategy.Precomputed {
 				stretches := float64(threads) * float64(max(v.PerThread, 1))
@@ -204,8 +204,8 @@ func joinBytes(f *analysis.Facts, chunks float64) float64 {
 	return bytes
 }
 
-// partialBytes returns the size of the partial results, or partial sums, of a loop's chunks.
-func partialBytes(f *analysis.Facts, c cin.Cut, threads int64) float64 {
+// partialBytes returns the size of the partial results, or partial sums, of the chunks of loop s.
+func partialBytes(f *analysis.Facts, s *cin.Forall, c cin.Cut, threads int64) float64 {
 	value := float64(max(f.Problem.Compute.Size(), f.Result.Type.Size()))
 	switch c.How {
 	case cin.Partial:
@@ -215,7 +215,11 @@ func partialBytes(f *analysis.Facts, c cin.Cut, threads int64) float64 {
 		}
 		return arrayBytes(float64(n) * places * value)
 	case cin.Reduction:
-		return arrayBytes(float64(c.N)*value) + arrayBytes(float64(c.N))
+		flag := 1.0 // a sum has a flag for each chunk, and another reduction has a count
+		if a, _ := cin.Reduces(s); a != nil {
+			flag = 8
+		}
+		return arrayBytes(float64(c.N)*value) + arrayBytes(float64(c.N)*flag)
 	}
 	return 0
 }

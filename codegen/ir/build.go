@@ -22,6 +22,14 @@ func Number(t tensor.Type, c complex128) *Lit {
 	return convert(&Lit{Typ: tensor.Complex128, C: c}, t)
 }
 
+// Literal returns v as a literal of v's type.
+func Literal(v tensor.Value) *Lit {
+	if v.Type.IsInt() {
+		return &Lit{Typ: v.Type, I: v.I}
+	}
+	return &Lit{Typ: v.Type, C: v.C}
+}
+
 // Zero returns the literal 0 of type t. For Bool it is false.
 func Zero(t tensor.Type) *Lit { return &Lit{Typ: t} }
 

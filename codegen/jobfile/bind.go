@@ -231,7 +231,7 @@ func (f *File) put(e notation.Expr, keep func(name string) bool) notation.Expr {
 	case *notation.Call:
 		return e.MapArgs(func(x notation.Expr) notation.Expr { return f.put(x, keep) })
 	case *notation.Sum:
-		return &notation.Sum{Vars: e.Vars, VarAt: e.VarAt, X: f.put(e.X, keep), At: e.At}
+		return &notation.Sum{Op: e.Op, Vars: e.Vars, VarAt: e.VarAt, X: f.put(e.X, keep), At: e.At}
 	}
 	return e
 }

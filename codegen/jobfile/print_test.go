@@ -26,6 +26,9 @@ func same(a, b reflect.Value) bool {
 		if a.IsNil() || b.IsNil() {
 			return a.IsNil() && b.IsNil()
 		}
+		if a.Kind() == reflect.Pointer && a.Pointer() == b.Pointer() {
+			return true
+		}
 		return same(a.Elem(), b.Elem())
 	case reflect.Slice:
 		if a.Len() != b.Len() {

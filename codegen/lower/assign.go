@@ -28,6 +28,10 @@ func (l *lowerer) assign(s *cin.Assign, e *scope.Env) ir.Expr {
 		l.b.When(x.Pres, func() { w.Add(s.LHS, x.V, e) })
 		return x.Pres
 	}
+	if r := e.Reducer(s.LHS.Name); r != nil {
+		l.combine(r, x)
+		return x.Pres
+	}
 	cond := x.Pres
 	if x.Zeroed {
 		cond = ir.Truth(true)

@@ -47,6 +47,7 @@
 //	spaces.go    how loops fill the workspaces of package space, by row or on threads;
 //	termrows.go  a list of terms with the factors of added rows;
 //	dense.go     an array that is filled everywhere or nowhere
+//	reduction.go the values of reductions other than sums
 //
 // Threads:
 //

@@ -15,6 +15,10 @@ import (
 // chunks. Each chunk has its own sum, and the sums are added in the order of the chunks. If want is
 // true, the result is the condition that a chunk added something.
 func (l *lowerer) parallelScalar(f *cin.Forall, e *scope.Env, n int64, want bool) ir.Expr {
+	if e.Reducer(cin.Target(f).Name) != nil {
+		l.parallelReduction(f, e, n)
+		return ir.Truth(true)
+	}
 	t := e.Sum(cin.Target(f).Name)
 	parts := l.b.Alloc(t.Name+"_parts", t.Typ, ir.Int(n), false)
 	var flags *ir.Array

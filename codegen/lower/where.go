@@ -23,6 +23,9 @@ func (l *lowerer) where(s *cin.Where, e *scope.Env, want bool) ir.Expr {
 	if len(t.Vars) > 0 {
 		return l.whereWorkspace(s, t, e, want)
 	}
+	if a, loops := cin.Reduces(s.Producer); a != nil {
+		return l.whereReduction(s, a, loops, e, want)
+	}
 	v := l.b.Local(t.Name, ir.Zero(l.spec.Compute))
 	pres := l.stmt(s.Producer, e.Summing(t.Name, v), want || l.needsPresence(s.Consumer, t.Name, e))
 	in := e.Clone()

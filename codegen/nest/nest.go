@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/algebra"
 	"distaff/codegen/cin"
 	"distaff/codegen/lower/tree"
 	"distaff/codegen/notation"
@@ -105,6 +106,7 @@ type target struct {
 	left       []string // the variables that no loop binds yet, in the storage order of the result
 	temp       bool     // it is a temporary, which is written in any order and added to
 	accumulate bool
+	op         *algebra.Reduction // combines values in place of an addition, if it is not nil
 	// ordered is the first part of left. The loops over these variables must come first, in this
 	// order, because the result is appended to. The last of them is the variable of the last
 	// compressed level.
@@ -161,7 +163,7 @@ func (n *Nest) build(terms []*term, k int, t target) cin.Stmt {
 		p := ready[i]
 		s = &cin.Where{Consumer: s,
 			Producer: n.build(p.body, k,
-				target{lhs: &cin.Access{Name: p.temp}, temp: true, accumulate: true})}
+				target{lhs: &cin.Access{Name: p.temp}, temp: true, accumulate: true, op: p.op})}
 	}
 	return s
 }
@@ -205,7 +207,8 @@ func (n *Nest) loops(terms []*term, k int, t target) cin.Stmt {
 	if anyPartAt(terms, k) {
 		return n.parts(terms, k, t)
 	}
-	return &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(terms)}
+	return &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate && t.op == nil, Op: t.op,
+		RHS: n.sumOf(terms)}
 }
 
 // anyPartAt reports whether one of the terms has a hoisted sum that is computed just outside the

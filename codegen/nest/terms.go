@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/algebra"
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/network"
@@ -53,9 +54,10 @@ func (n *Nest) depth(x cin.Expr) int {
 	return d
 }
 
-// pendingSum is an explicit sum inside a term. It is computed as the temporary temp when its free
-// variables are bound.
+// pendingSum is an explicit sum, or another reduction op, inside a term. It is computed as the
+// temporary temp when its free variables are bound.
 type pendingSum struct {
+	op   *algebra.Reduction // nil is a sum
 	temp string
 	free []string
 	body []*term
@@ -106,6 +108,12 @@ func (n *Nest) expr(x notation.Expr, t *term) cin.Expr {
 		return c
 	case *notation.ReductionExpr:
 		p := &pendingSum{temp: n.fresh("t"), free: notation.FreeVars(x)}
+		if r := x.Reduction; !r.Op.IsSum() {
+			if slices.ContainsFunc(r.Vars, func(v string) bool { return n.in.Size(v) == 0 }) {
+				return start(r.Op, n.in.Compute)
+			}
+			p.op = r.Op
+		}
 		for _, b := range x.Reduction.Body {
 			sums := slices.Clone(x.Reduction.Vars)
 			for _, v := range b.Sum {
@@ -119,6 +127,12 @@ func (n *Nest) expr(x notation.Expr, t *term) cin.Expr {
 		return &cin.Access{Name: p.temp}
 	}
 	panic(fmt.Sprintf("BUG: nest: expression %T", x))
+}
+
+// start returns the value of a reduction over no coordinates.
+func start(op *algebra.Reduction, t tensor.Type) *cin.Lit {
+	l := ir.Literal(op.Start(t))
+	return cin.Number(l.String(), l)
 }
 
 func number(x *notation.Number) *cin.Lit {

@@ -68,8 +68,9 @@ type (
 		Op   byte
 		X, Y Expr
 	}
-	// Sum is sum(vars..., X). It binds Vars in X only.
+	// Sum is sum(vars..., X) or another reduction, Op. It binds Vars in X only.
 	Sum struct {
+		Op    *algebra.Reduction // nil is a sum
 		Vars  []string
 		VarAt []Span
 		X     Expr
@@ -123,7 +124,8 @@ type Factor interface{ factor() }
 
 type (
 	// Group is a factor that is not multiplied out: a sum whose addends all sum over the same
-	// variables, or a call. X is a plain expression, like the two sides of a Quotient.
+	// variables, a call, or the body of a reduction. X is a plain expression, like the two sides of
+	// a Quotient.
 	Group struct{ X Expr }
 	// Quotient is Num / Den. Neither side is multiplied out into the term. The term sums over every
 	// variable of Num and Den that the left side does not have. Num and Den are plain expressions:
@@ -134,7 +136,11 @@ type (
 	// variables of a further sum() around a whole term of Body are in the term's Sum. The term that
 	// has the Reduction as a factor sums over the variables that are free in Body and absent from
 	// the left side.
+	//
+	// If Op is not a sum, the Reduction is another reduction. Body is then one term with the sign +
+	// and without a Sum.
 	Reduction struct {
+		Op   *algebra.Reduction // nil is a sum
 		Vars []string
 		Body []*Term
 	}

@@ -37,8 +37,6 @@ func Check(s *Stmt) error {
 			c.use(e)
 		case *Sum:
 			c.sum(e)
-		case *Call:
-			c.call(e)
 		}
 		return c.err == nil
 	})
@@ -116,21 +114,6 @@ func valueHint(v string, order int) string {
 		") with -i=n:FILE"
 }
 
-// call sets c.err if the first argument of min or max is an index variable, because the user then
-// means a reduction.
-func (c *checker) call(e *Call) {
-	a, ok := e.Args[0].(*Access)
-	if !ok || !e.Func.Folds || len(a.Vars) > 0 {
-		return
-	}
-	for _, v := range append(FreeVars(c.s.RHS), c.s.LHS.Vars...) {
-		if v == a.Name {
-			c.err = c.at(diag.NameClash, nil, 0, e.At, "got the index variable %s as an argument of "+
-				"%s, want numbers: %[2]s has no form that reduces over a variable", v, e.Func.Name)
-		}
-	}
-}
-
 func (c *checker) sum(e *Sum) {
 	free := map[string]bool{}
 	for _, v := range FreeVars(e.X) {
@@ -143,15 +126,15 @@ func (c *checker) sum(e *Sum) {
 		}
 		if !free[v] {
 			c.err = c.at(diag.SumVariable, e.VarAt, k, e.At,
-				"got a sum over %s, which does not occur in %s, want one of its variables", v,
-				ExprString(e.X))
+				"got a %s over %s, which does not occur in %s, want one of its variables",
+				reductionNoun(e.Op), v, ExprString(e.X))
 			return
 		}
 		for _, w := range e.Vars[:k] {
 			if v == w {
 				c.err = c.at(diag.SumVariable, e.VarAt, k, e.At,
-					"got a sum over %s inside another sum over %[1]s, want different variables",
-					v)
+					"got a %s over %s inside another %[1]s over %[2]s, want different variables",
+					reductionNoun(e.Op), v)
 				return
 			}
 		}

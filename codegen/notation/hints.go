@@ -24,8 +24,6 @@ type replacement struct{ text, hint string }
 // that says what to write instead. If one operator begins with another, the longer one comes first.
 var missingOperators = []replacement{
 	{":=", `an assignment must have one "="`},
-	{"-=", "to subtract, add the negative, as in y(i) += -x(i)"},
-	{"*=", "write the old values on the right side, as in y(i) = y(i)*x(i)"},
 	{"/=", "write the old values on the right side, as in y(i) = y(i)/x(i)"},
 	{".*", "* is elementwise where both factors have the same variables, as in A(i,j)*B(i,j)"},
 	{"./", "/ is elementwise where both sides have the same variables, as in A(i,j)/B(i,j)"},

@@ -22,7 +22,7 @@ func MapAccesses(t *Term, f func(*Access) *Access) *Term {
 }
 
 func mapReduction(r *Reduction, f func(*Access) *Access) *Reduction {
-	out := &Reduction{Vars: r.Vars}
+	out := &Reduction{Op: r.Op, Vars: r.Vars}
 	for _, t := range r.Body {
 		out.Body = append(out.Body, MapAccesses(t, f))
 	}

@@ -19,7 +19,8 @@ import (
 // An explicit sum() is linear, so it is distributed over the terms of its body. If the sum() is a
 // whole additive term, its variables join the term's Sum, even if the term does not contain them:
 // sum(j, B(i,j) + c(i)) adds c(i) once for each j. If the sum() is a factor of a product or part of
-// a quotient, it becomes one or several Reductions.
+// a quotient, it becomes one or several Reductions. Any other reduction becomes one Reduction.
+// count(j, x) is the sum of 1 where x is not 0.
 func Normalize(s *Stmt) *Normal {
 	r := newRenamer(s)
 	rhs := r.rename(s.RHS, nil)
@@ -138,12 +139,14 @@ func (r *renamer) rename(e Expr, scope map[string]string) Expr {
 		for from, to := range scope {
 			inner[from] = to
 		}
-		c := &Sum{VarAt: e.VarAt, At: e.At}
+		c := &Sum{Op: e.Op, VarAt: e.VarAt, At: e.At}
 		for _, v := range e.Vars {
 			inner[v] = r.fresh(v)
 			c.Vars = append(c.Vars, inner[v])
 		}
-		c.X = r.rename(e.X, inner)
+		if c.X = r.rename(e.X, inner); e.Op != nil && e.Op.Each != nil {
+			c.X = &Call{Func: e.Op.Each, Args: []Expr{c.X}, At: e.At}
+		}
 		return c
 	case *Call:
 		return e.MapArgs(func(x Expr) Expr { return r.rename(x, scope) })
@@ -165,6 +168,9 @@ func (left vars) expand(e Expr) []*Term {
 	case *Neg:
 		return negated(left.expand(e.X))
 	case *Sum:
+		if !e.Op.IsSum() {
+			return []*Term{{Factors: []Factor{left.reduction(e)}}}
+		}
 		terms := left.expand(e.X)
 		for _, t := range terms {
 			t.Sum = append(slices.Clone(e.Vars), t.Sum...)
@@ -186,6 +192,15 @@ func (left vars) expand(e Expr) []*Term {
 		return []*Term{{Factors: []Factor{&Group{X: left.keepWhole(e)}}}}
 	}
 	panic("BUG: notation cannot normalize this expression")
+}
+
+// reduction returns e, which is not linear, as a Reduction.
+func (left vars) reduction(e *Sum) *Reduction {
+	body := left.expand(e.X)
+	if len(body) != 1 || body[0].Negative || len(body[0].Sum) > 0 {
+		body = []*Term{{Factors: []Factor{&Group{X: left.keepWhole(e.X)}}}}
+	}
+	return &Reduction{Op: e.Op, Vars: e.Vars, Body: body}
 }
 
 func negated(terms []*Term) []*Term {
@@ -294,6 +309,9 @@ func (left vars) keepWhole(e Expr) Expr {
 	case *Binary:
 		return &Binary{Op: e.Op, X: left.keepWhole(e.X), Y: left.keepWhole(e.Y)}
 	case *Sum:
+		if !e.Op.IsSum() {
+			return &ReductionExpr{Reduction: left.reduction(e), At: e.At}
+		}
 		return &ReductionExpr{Reduction: &Reduction{Vars: e.Vars, Body: left.expand(e.X)}, At: e.At}
 	case *Call:
 		return e.MapArgs(left.keepWhole)

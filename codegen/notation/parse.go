@@ -18,20 +18,26 @@ const MaxDepth = 1000
 // Parse parses one statement. The left side may also be a NAME alone. Otherwise the grammar is the
 // one in docs/reference.md:
 //
-//	statement := access ("=" | "+=") expr
+//	statement := access ("=" | "+=" | "-=" | "*=" | "min=" | "max=" | "and=" | "or=") expr
 //	expr      := term (("+" | "-") term)*
 //	term      := factor (("*" | "/") factor)*
 //	factor    := "-" factor | primary ["**" factor]
 //	primary   := NUMBER | access | NAME | FUNCTION "(" expr ("," expr)* ")"
-//	           | "sum" "(" vars "," expr ")" | "(" expr ")"
+//	           | REDUCTION "(" vars "," expr ")" | "(" expr ")"
 //	access    := NAME "(" [NAME ("," NAME)*] ")"
+//	vars      := NAME ("," NAME)* | "{" NAME ("," NAME)* "}"
 //
-// On the right side "sum(" starts the sum operator, except in sum() and sum(i), which can only be
+// On the right side "sum(" starts a reduction, except in sum() and sum(i), which can only be
 // accesses. A bare sum on the right side, and sum in any form on the left side, is an ordinary
 // name. In sum(i, j, x) the variables are the names followed by a comma, and the body is the last
-// item. Likewise the name of a function of package algebra is a FUNCTION if "(" follows it on the
-// right side, and x**y is pow(x, y). Errors are *diag.Error with the place in src. Parse checks the
-// syntax only; Check does the rest.
+// item. The same is true for the other reductions of package algebra. min and max are reductions
+// if the first argument is an index variable, and otherwise functions. Likewise the name of a
+// function of package algebra is a FUNCTION if "(" follows it on the right side, and x**y is
+// pow(x, y).
+//
+// y(i) OP= x is y(i) = y(i) OP (x). Before that, OP reduces x over the variables that y(i) lacks.
+//
+// Errors are *diag.Error with the place in src. Parse checks the syntax only; Check does the rest.
 func Parse(src string) (*Stmt, error) { return ParseIn(src, Span{0, len(src)}) }
 
 // ParseIn parses the part of src at the given span. All spans, also in errors, are offsets in src.
@@ -71,7 +77,9 @@ type parser struct {
 	k int
 	// current nesting depth of factors
 	depth int
-	err   *diag.Error
+	// indices has the names that accesses have as index variables. It is nil until isIndex is called.
+	indices map[string]bool
+	err     *diag.Error
 }
 
 func (p *parser) peek() token { return p.toks[p.k] }
@@ -148,17 +156,21 @@ func (p *parser) statement() (*Stmt, error) {
 	if p.err == nil {
 		s.LHS = p.access(name)
 	}
+	var op token
 	if p.err == nil {
-		switch t := p.next(); t.kind {
-		case '=':
+		switch op = p.next(); op.kind {
+		case '=', tokUpdate:
 		case tokPlusEqual:
 			s.Accumulate = true
 		default:
-			p.got(t, `"=" or "+=" after the left side`)
+			p.got(op, `"=" or "+=" after the left side`)
 		}
 	}
 	if p.err == nil {
 		s.RHS = p.expr()
+	}
+	if p.err == nil && op.kind == tokUpdate {
+		s.RHS = updated(s, p.text(op))
 	}
 	if p.err == nil && p.peek().kind != tokEnd {
 		p.gotMore(p.peek(), "an operator or the end of the statement")
@@ -264,10 +276,15 @@ func (p *parser) primary() Expr {
 	case tokNumber:
 		return p.number(t)
 	case tokName:
-		if p.text(t) == "sum" && p.peek().kind == '(' && !p.shortAccess() {
-			return p.sum(t)
+		if p.peek().kind != '(' {
+			return p.access(t)
 		}
-		if f := algebra.Find(p.text(t)); f != nil && p.peek().kind == '(' {
+		f := algebra.Find(p.text(t))
+		if op := algebra.FindReduction(p.text(t)); op != nil && !p.shortAccess() &&
+			(f == nil || p.opensReduction()) {
+			return p.reduction(t, op)
+		}
+		if f != nil {
 			return p.call(t, f)
 		}
 		return p.access(t)
@@ -283,27 +300,119 @@ func (p *parser) shortAccess() bool {
 	return rest[0].kind == ')' || len(rest) > 1 && rest[0].kind == tokName && rest[1].kind == ')'
 }
 
-// sum parses "(" vars "," expr ")" after the name sum.
-func (p *parser) sum(name token) Expr {
-	s := &Sum{At: name.at}
+// opensReduction reports whether the next tokens are "(" and the beginning of the vars of a
+// reduction: a brace, or an index variable and a comma.
+func (p *parser) opensReduction() bool {
+	rest := p.toks[min(p.k+1, len(p.toks)-1):]
+	return rest[0].kind == '{' ||
+		rest[0].kind == tokName && rest[1].kind == ',' && p.isIndex(p.text(rest[0]))
+}
+
+// isIndex reports whether an access in the text has the given name as an index.
+func (p *parser) isIndex(name string) bool {
+	if p.indices == nil {
+		p.indices = map[string]bool{}
+		var tensors []bool // for each open parenthesis, whether it follows a tensor's name
+		for k, t := range p.toks {
+			switch t.kind {
+			case '(':
+				tensor := k > 0 && p.toks[k-1].kind == tokName &&
+					algebra.Find(p.text(p.toks[k-1])) == nil &&
+					(algebra.FindReduction(p.text(p.toks[k-1])) == nil || k == 1)
+				tensors = append(tensors, tensor)
+			case ')':
+				tensors = tensors[:max(len(tensors)-1, 0)]
+			case tokName:
+				if slices.Contains(tensors, true) && p.toks[k+1].kind != '(' {
+					p.indices[p.text(t)] = true
+				}
+			}
+		}
+	}
+	return p.indices[name]
+}
+
+// reduction parses "(" vars "," expr ")" after the name of a reduction.
+func (p *parser) reduction(name token, op *algebra.Reduction) Expr {
+	s := &Sum{Op: op, At: name.at}
 	p.next() // (
-	for p.err == nil && p.peek().kind == tokName && p.peekAfter().kind == ',' {
-		v := p.next()
+	add := func(v token) {
 		s.Vars = append(s.Vars, p.text(v))
 		s.VarAt = append(s.VarAt, v.at)
+	}
+	if p.peek().kind == '{' {
+		for more := true; more && p.err == nil; more = p.peek().kind == ',' {
+			p.next() // { or ,
+			add(p.expect(tokName, "an index variable"))
+		}
+		p.expect('}', `"," or "}" after an index variable`)
+		p.expect(',', `"," after the variables of `+op.Name)
+	}
+	for p.err == nil && p.peek().kind == tokName && p.peekAfter().kind == ',' {
+		add(p.next())
 		p.next() // ,
 	}
 	if len(s.Vars) == 0 {
-		p.got(p.peek(), `an index variable and ",", as in sum(j, B(i,j)): "sum(" begins a sum`)
+		p.got(p.peek(), `an index variable and ",", as in `+op.Name+`(j, B(i,j)): "`+op.Name+
+			`(" begins a `+reductionNoun(op))
 		return s
 	}
 	s.X = p.expr()
 	end := p.peek()
 	if end.kind != ')' {
-		p.gotMore(end, `an operator or ")" at the end of sum(...)`)
+		p.gotMore(end, `an operator or ")" at the end of `+op.Name+"(...)")
 	}
 	s.At.End = p.next().at.End
 	return s
+}
+
+// reductionNoun returns "sum" or "reduction", as messages call op.
+func reductionNoun(op *algebra.Reduction) string {
+	if op == nil || op == algebra.Sum {
+		return "sum"
+	}
+	return "reduction"
+}
+
+// updates lists the operators of the form OP=, except +=. The right side is reduced by a reduction
+// and combined with the old value.
+var updates = map[string]string{"-=": "sum", "*=": "prod", "min=": "min", "max=": "max",
+	"and=": "all", "or=": "any"}
+
+// updated returns the right side of the statement s OP= s.RHS, as the right side of a statement
+// with "=".
+func updated(s *Stmt, text string) Expr {
+	old, op, x := *s.LHS, algebra.FindReduction(updates[text]), s.RHS
+	at := x.Span()
+	left := vars{}
+	for _, v := range old.Vars {
+		left[v] = true
+	}
+	reduced := &Sum{Op: op, X: x, At: at}
+	for _, v := range FreeVars(x) {
+		if !left[v] {
+			reduced.Vars = append(reduced.Vars, v)
+			reduced.VarAt = append(reduced.VarAt, at)
+		}
+	}
+	each := func(x Expr) Expr {
+		if op.Each == nil {
+			return x
+		}
+		return &Call{Func: op.Each, Args: []Expr{x}, At: at}
+	}
+	switch {
+	case text == "-=":
+		return &Binary{Op: '-', X: &old, Y: x}
+	case len(reduced.Vars) > 0:
+		x = reduced
+	default:
+		x = each(x)
+	}
+	if text == "*=" {
+		return &Binary{Op: '*', X: &old, Y: x}
+	}
+	return &Call{Func: op.Combine, Args: []Expr{each(&old), x}, At: at}
 }
 
 // call parses the arguments of f in parentheses, after the name of f. A call with more arguments

@@ -3,6 +3,8 @@ package notation
 import (
 	"strconv"
 	"strings"
+
+	"distaff/codegen/algebra"
 )
 
 // String returns the statement as text. Parse of this text returns the same tree, except for source
@@ -64,7 +66,7 @@ func printExpr(b *strings.Builder, e Expr, want int) {
 		b.WriteByte('-')
 		printExpr(b, e.X, bindNeg)
 	case *Sum:
-		b.WriteString("sum(" + strings.Join(e.Vars, ",") + ", ")
+		b.WriteString(reductionName(e.Op) + "(" + strings.Join(e.Vars, ",") + ", ")
 		printExpr(b, e.X, 0)
 		b.WriteByte(')')
 	case *Call:
@@ -167,7 +169,14 @@ func (q *Quotient) String() string {
 	return ExprString(&Binary{Op: '/', X: q.Num, Y: q.Den})
 }
 
-// String returns sum(vars, body).
+// String returns sum(vars, body), with the name of the reduction.
 func (r *Reduction) String() string {
-	return "sum(" + strings.Join(r.Vars, ",") + ", " + termsString(r.Body) + ")"
+	return reductionName(r.Op) + "(" + strings.Join(r.Vars, ",") + ", " + termsString(r.Body) + ")"
+}
+
+func reductionName(op *algebra.Reduction) string {
+	if op == nil {
+		op = algebra.Sum
+	}
+	return op.Name
 }

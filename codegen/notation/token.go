@@ -2,6 +2,7 @@ package notation
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -13,7 +14,8 @@ const (
 	tokName      tokenKind = 'n'
 	tokNumber    tokenKind = '0'
 	tokPlusEqual tokenKind = '&'
-	tokPower     tokenKind = '^' // **
+	tokPower     tokenKind = '^'       // **
+	tokUpdate    tokenKind = '=' + 128 // min= and the like; see updates
 	tokBad       tokenKind = '?'
 )
 
@@ -39,16 +41,23 @@ func scan(src string, part Span) []token {
 			for k < len(src) && (isLetter(src[k]) || isDigit(src[k]) || src[k] == '_') {
 				k++
 			}
+			if end := k + 1; len(out) > 0 && end <= len(src) && updates[src[start:end]] != "" &&
+				!(end < len(src) && src[end] == '=') {
+				kind, k = tokUpdate, end
+			}
 		case isDigit(c) || c == '.' && k+1 < len(src) && isDigit(src[k+1]):
 			kind = tokNumber
 			k = scanNumber(src, k)
 		case c == '+' && k+1 < len(src) && src[k+1] == '=':
 			kind = tokPlusEqual
 			k += 2
+		case (c == '-' || c == '*') && k+1 < len(src) && src[k+1] == '=':
+			kind = tokUpdate
+			k += 2
 		case c == '*' && k+1 < len(src) && src[k+1] == '*':
 			kind = tokPower
 			k += 2
-		case c == '(' || c == ')' || c == ',' || c == '=' || c == '+' || c == '-' || c == '*' || c == '/':
+		case strings.IndexByte("(){},=+-*/", c) >= 0:
 			kind = tokenKind(c)
 			k++
 		default:

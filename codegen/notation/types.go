@@ -26,7 +26,10 @@ import (
 func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (compute,
 	res tensor.Type, err error) {
 	fractional := false
-	var call *Call // the first call
+	// call is the name of the first function or reduction that has no complex values, and callAt its
+	// place.
+	var call string
+	var callAt Span
 	add := func(a *Access) {
 		t, ok := operands[a.Name]
 		if !ok || t == tensor.None {
@@ -42,8 +45,12 @@ func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (c
 			fractional = fractional || !e.IsInt
 		case *Call:
 			fractional = fractional || e.Func.Int == nil
-			if call == nil {
-				call = e
+			if call == "" {
+				call, callAt = e.Func.Name, e.At
+			}
+		case *Sum:
+			if call == "" && e.Op != nil && !e.Op.Complex {
+				call, callAt = e.Op.Name, e.At
 			}
 		}
 		return true
@@ -69,10 +76,10 @@ func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (c
 	}
 	natural := compute
 	compute = tensor.Promote(compute, result)
-	if call != nil && compute.IsComplex() {
-		return 0, 0, diag.At(diag.LossyType, s.Src, call.At.Pos, call.At.End,
+	if call != "" && compute.IsComplex() {
+		return 0, 0, diag.At(diag.LossyType, s.Src, callAt.Pos, callAt.End,
 			"got %s in a statement of type %s, want real numbers: functions have no complex values",
-			call.Func.Name, compute)
+			call, compute)
 	}
 	if res = result; res == tensor.None {
 		res = natural

@@ -64,11 +64,14 @@ type (
 		fn   *algebra.Function
 		args []node
 	}
-	// reduction sums terms over variables.
+	// reduction sums terms over variables. If op is not a sum, it combines the values of its only
+	// term by op instead. An absent value is then zero.
 	reduction struct {
 		t     tensor.Type
+		op    *algebra.Reduction
 		terms []*term
 		plans []*plan
+		size  float64 // for op, the number of points: the product of the sizes of the variables
 	}
 )
 
@@ -208,6 +211,9 @@ func (c *call) eval(env []int64, x *num) (bool, error) {
 }
 
 func (r *reduction) eval(env []int64, x *num) (bool, error) {
+	if !r.op.IsSum() {
+		return r.combine(env, x)
+	}
 	var acc accumulator
 	for k, t := range r.terms {
 		if err := r.plans[k].each(env, func() error { return acc.addTerm(r.t, t, env) }); err != nil {
@@ -216,6 +222,36 @@ func (r *reduction) eval(env []int64, x *num) (bool, error) {
 	}
 	*x = acc.num()
 	return acc.present, nil
+}
+
+// combine computes a reduction that is not a sum. It is absent if its term is absent at all points,
+// unless there are no points.
+func (r *reduction) combine(env []int64, x *num) (bool, error) {
+	all := operand(r.t, r.op.Start(r.t))
+	visited, t := 0.0, r.terms[0]
+	with := func(y *num) {
+		switch visited++; {
+		case visited == 1:
+			all = *y
+		case r.op.Combine == algebra.Times:
+			all.times(r.t, y)
+		default:
+			all = applied(r.t, r.op.Combine, &all, y)
+		}
+	}
+	err := r.plans[0].each(env, func() error {
+		ok, err := t.eval(env, &t.x)
+		if ok && err == nil {
+			with(&t.x)
+		}
+		return err
+	})
+	present := visited > 0 || r.size == 0
+	if visited > 0 && visited < r.size {
+		with(&num{v: tensor.Value{Type: r.t}, exact: true})
+	}
+	*x = all
+	return present, err
 }
 
 // accumulator adds up terms at one coordinate.
@@ -417,7 +453,10 @@ func (b *builder) quotient(x, y notation.Expr) node {
 // of the variables that the reduction or the term sums over. The values of all other variables are
 // given.
 func (b *builder) reduction(r *notation.Reduction) node {
-	out := &reduction{t: b.p.Compute}
+	out := &reduction{t: b.p.Compute, op: r.Op, size: 1}
+	for _, v := range r.Vars {
+		out.size *= float64(b.p.slotSizes[b.slots[v]])
+	}
 	for _, t := range r.Body {
 		tm := b.term(t)
 		var open []int

@@ -118,7 +118,7 @@ func splitWhere(s *state, w *cin.Where) (own, others cin.Stmt) {
 			uses++
 		}
 	})
-	if !ok || uses != 1 {
+	if !ok || uses != 1 || into.Op != nil {
 		return nil, nil
 	}
 	var rest cin.Expr

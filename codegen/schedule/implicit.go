@@ -43,7 +43,7 @@ func (s *state) rename(from, to string) {
 			}
 			return &cin.Access{Name: to, Vars: x.Vars}
 		}
-		b := &cin.Assign{LHS: renamed(a.LHS), Accumulate: a.Accumulate,
+		b := &cin.Assign{LHS: renamed(a.LHS), Accumulate: a.Accumulate, Op: a.Op,
 			RHS: cin.MapAccesses(a.RHS, renamed)}
 		if b.LHS == a.LHS && b.RHS == a.RHS {
 			return a

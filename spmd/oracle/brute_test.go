@@ -3,10 +3,13 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"math"
 
+	"distaff/codegen/algebra"
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
+	"distaff/io/tensor"
 )
 
 // bruteEngine is an engine that evaluates cases of float64 or int64 with brute.
@@ -54,6 +57,9 @@ func (bruteEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
 		value := reference.Float(v)
 		if p.Result.IsInt() {
 			value = reference.Int(int64(v))
+			if v >= 1<<63 { // the smallest of no integers
+				value = reference.Int(math.MaxInt64)
+			}
 		}
 		out.Entries = append(out.Entries, Entry{c, value})
 	}
@@ -148,8 +154,11 @@ func choices(e notation.Expr) (out []notation.Expr) {
 		}
 		return out
 	case *notation.Sum:
+		if !e.Op.IsSum() || e.Op != nil && e.Op.Each != nil {
+			return []notation.Expr{e}
+		}
 		for _, x := range choices(e.X) {
-			out = append(out, &notation.Sum{Vars: e.Vars, X: x})
+			out = append(out, &notation.Sum{Op: e.Op, Vars: e.Vars, X: x})
 		}
 		return out
 	case *notation.Binary:
@@ -170,6 +179,39 @@ func choices(e notation.Expr) (out []notation.Expr) {
 	return []notation.Expr{e}
 }
 
+// reduce evaluates a reduction that is not a plain sum. Absent values count as zeros.
+func (b *brute) reduce(e *notation.Sum, env map[string]int64) cell {
+	typ := tensor.Float64
+	if b.integer {
+		typ = tensor.Int64
+	}
+	start := e.Op.Start(typ)
+	total, points := cell{v: real(start.C)}, 0
+	if b.integer {
+		total.v = float64(start.I)
+	}
+	b.points(e.Vars, env, func(env map[string]int64) {
+		c := b.eval(e.X, env)
+		if !c.ok {
+			c = cell{}
+		}
+		if e.Op.Each != nil {
+			c.v = e.Op.Each.Value(c.v, 0)
+		}
+		switch points++; {
+		case e.Op.IsSum():
+			total.v += c.v
+		case points == 1:
+			total.v = c.v
+		default:
+			total.v = e.Op.Combine.Value(total.v, c.v)
+		}
+		total.ok, total.err = total.ok || c.ok, total.err || c.err
+	})
+	total.ok = total.ok || points == 0 && !e.Op.IsSum()
+	return total
+}
+
 func (b *brute) eval(e notation.Expr, env map[string]int64) cell {
 	switch e := e.(type) {
 	case *notation.Number:
@@ -184,6 +226,9 @@ func (b *brute) eval(e notation.Expr, env map[string]int64) cell {
 		}
 		return c
 	case *notation.Sum:
+		if e.Op != nil && e.Op != algebra.Sum {
+			return b.reduce(e, env)
+		}
 		total := cell{}
 		b.points(e.Vars, env, func(env map[string]int64) {
 			if c := b.eval(e.X, env); c.ok {

@@ -124,7 +124,7 @@ func (g *generator) statement() *notation.Stmt {
 	all := []string{"i", "j", "k", "l", "m", "n"}
 	g.pool = all[:2+g.pick(15, 35, 30, 15, 5)]
 	operands := min(1+g.pick(15, 35, 27, 14, 9), g.o.MaxOperands)
-	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.withCalls(g.expr(operands)),
+	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.withReductions(g.withCalls(g.expr(operands))),
 		Accumulate: g.chance(0.1)}
 	free := notation.FreeVars(s.RHS)
 	g.rand.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
@@ -184,7 +184,7 @@ func (g *generator) withCalls(e notation.Expr) notation.Expr {
 	}
 	function := func(args int) *algebra.Function {
 		list := slices.DeleteFunc(slices.Clone(algebra.Functions), func(f *algebra.Function) bool {
-			return f.Args != args || g.o.Exact && f.Int == nil
+			return f.Args != args || f.Internal || g.o.Exact && f.Int == nil
 		})
 		return list[r.IntN(len(list))]
 	}
@@ -194,7 +194,7 @@ func (g *generator) withCalls(e notation.Expr) notation.Expr {
 		case *notation.Neg:
 			e = &notation.Neg{X: with(x.X)}
 		case *notation.Sum:
-			e = &notation.Sum{Vars: x.Vars, X: with(x.X)}
+			e = &notation.Sum{Op: x.Op, Vars: x.Vars, X: with(x.X)}
 		case *notation.Binary:
 			y := &notation.Binary{Op: x.Op, X: with(x.X), Y: with(x.Y)}
 			if e = y; r.IntN(6) == 0 {
@@ -207,6 +207,39 @@ func (g *generator) withCalls(e notation.Expr) notation.Expr {
 		return e
 	}
 	return with(e)
+}
+
+// withReductions returns e with reductions other than sums in some places, in one of eight
+// expressions. What it draws depends on the text of e alone, like the draws of withCalls.
+func (g *generator) withReductions(e notation.Expr) notation.Expr {
+	h := fnv.New64()
+	h.Write([]byte(notation.ExprString(e)))
+	r := rand.New(rand.NewPCG(h.Sum64(), 2))
+	if r.IntN(8) > 0 {
+		return e
+	}
+	op := func() *algebra.Reduction {
+		return algebra.Reductions[1+r.IntN(len(algebra.Reductions)-1)]
+	}
+	var with func(e notation.Expr, odds int) notation.Expr
+	with = func(e notation.Expr, odds int) notation.Expr {
+		switch x := e.(type) {
+		case *notation.Neg:
+			e = &notation.Neg{X: with(x.X, 6)}
+		case *notation.Sum:
+			e = &notation.Sum{Op: op(), Vars: x.Vars, X: with(x.X, 6)}
+		case *notation.Binary:
+			e = &notation.Binary{Op: x.Op, X: with(x.X, 6), Y: with(x.Y, 6)}
+		case *notation.Call:
+			e = x.MapArgs(func(y notation.Expr) notation.Expr { return with(y, 6) })
+		}
+		if vars := notation.FreeVars(e); r.IntN(odds) == 0 && len(vars) > 0 {
+			r.Shuffle(len(vars), func(a, b int) { vars[a], vars[b] = vars[b], vars[a] })
+			e = &notation.Sum{Op: op(), Vars: vars[:1+r.IntN(min(2, len(vars)))], X: e}
+		}
+		return e
+	}
+	return with(e, 4)
 }
 
 func (g *generator) leaf() notation.Expr {

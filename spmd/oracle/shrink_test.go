@@ -91,11 +91,12 @@ func simplerExprs(e notation.Expr) (out []notation.Expr) {
 		out = append(out, e.X)
 		for k := range e.Vars {
 			if len(e.Vars) > 1 {
-				out = append(out, &notation.Sum{Vars: slices.Delete(slices.Clone(e.Vars), k, k+1), X: e.X})
+				out = append(out, &notation.Sum{Op: e.Op,
+					Vars: slices.Delete(slices.Clone(e.Vars), k, k+1), X: e.X})
 			}
 		}
 		for _, x := range simplerExprs(e.X) {
-			out = append(out, &notation.Sum{Vars: e.Vars, X: x})
+			out = append(out, &notation.Sum{Op: e.Op, Vars: e.Vars, X: x})
 		}
 	case *notation.Call:
 		out = append(out, e.Args...)

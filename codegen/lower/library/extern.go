@@ -201,6 +201,9 @@ func (n *externNest) result(a *cin.Assign) (after func()) {
 		l.B.Emit(&ir.Local{A: sum, Len: 1})
 		n.pointer(segment{name: name, a: sum, at: ir.Int(0)}, true)
 		return func() { l.B.Incr(v, ir.At(sum, ir.Int(0))) }
+	case n.e.Reducer(name) != nil:
+		n.refuse("the function %s can only add, but the loops compute %s of values", n.o.Name,
+			a.Op.Name)
 	default:
 		n.refuseAbsent(a)
 		w, ok := n.e.Space(name).(Array)

@@ -33,7 +33,7 @@ func (p *Loop) canPredicate(iters []*Iter, cases []lattice.Point) bool {
 func (p *Loop) CanPredicateTerms(iters []*Iter, cases []lattice.Point,
 	placed func(*tree.Cursor) bool) bool {
 	s, ok := p.F.Body.(*cin.Assign)
-	if !ok || len(iters) < 2 || len(cases) != 1<<len(iters)-1 || p.Lat.Coarse || p.Lat.Universe() {
+	if !ok || s.Op != nil || len(iters) < 2 || len(cases) != 1<<len(iters)-1 || p.Lat.Coarse || p.Lat.Universe() {
 		return false
 	}
 	float := p.E.Leaf.Spec.Compute.IsFloat()

@@ -26,9 +26,17 @@ func (e *Env) call(x *cin.Call, under ir.Expr) Value {
 	return Value{Pres: pres, V: l.apply(x.Func, args), Zeroed: true}
 }
 
+// Combined returns the value of x and y combined by reduction op.
+func (l *Leaf) Combined(op *algebra.Reduction, x, y ir.Expr) ir.Expr {
+	return l.apply(op.Combine, []ir.Expr{x, y})
+}
+
 // apply returns the value of f. The values of args have the type of the computation.
 func (l *Leaf) apply(f *algebra.Function, args []ir.Expr) ir.Expr {
 	t := l.Spec.Compute
+	if f == algebra.Times {
+		return ir.Times(args[0], args[1])
+	}
 	if !t.IsInt() {
 		x := &ir.Apply{Func: f, X: args[0]}
 		if f.Args == 2 {
@@ -44,6 +52,8 @@ func (l *Leaf) apply(f *algebra.Function, args []ir.Expr) ir.Expr {
 	case "sign":
 		x = l.B.Named("x", x)
 		return ir.Choose(ir.Less(x, zero), ir.Negated(one), ir.Choose(ir.Less(zero, x), one, zero))
+	case "nonzero":
+		return ir.Choose(ir.Unequal(x, zero), one, zero)
 	case "min":
 		return ir.Bin(ir.Min, x, args[1])
 	case "max":

@@ -3,6 +3,7 @@ package scope
 import (
 	"maps"
 
+	"distaff/codegen/algebra"
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower/space"
@@ -64,10 +65,19 @@ type Env struct {
 	Early *List[bool]
 }
 
-// filled is a temporary that a producer adds to: a scalar, or a workspace.
+// filled is a temporary that a producer adds to: a scalar, or a workspace. Or it is the value of a
+// reduction that a producer combines values with.
 type filled struct {
-	sum   *ir.Var
-	space Adder
+	sum     *ir.Var
+	space   Adder
+	reducer *Reducer
+}
+
+// Reducer has the variables of a reduction that is not a sum. Count is the number of values that
+// were combined, or nil if every coordinate has a value.
+type Reducer struct {
+	Op           *algebra.Reduction
+	Value, Count *ir.Var
 }
 
 // Summing returns the environment for the producer of the scalar temporary called name: a copy of e
@@ -77,6 +87,18 @@ func (e *Env) Summing(name string, sum *ir.Var) *Env {
 	in.Into = e.Into.With(name, filled{sum: sum})
 	return &in
 }
+
+// Reducing returns the environment for the producer of the scalar temporary called name: a copy of e
+// that lets assignments to the temporary combine values with r.
+func (e *Env) Reducing(name string, r *Reducer) *Env {
+	in := *e
+	in.Into = e.Into.With(name, filled{reducer: r})
+	return &in
+}
+
+// Reducer returns the reduction whose value is the scalar temporary of the given name, if the place
+// of e is inside the producer of this temporary. Otherwise it returns nil.
+func (e *Env) Reducer(name string) *Reducer { return e.Into.At(name).reducer }
 
 // Filling returns the environment for the producer of the workspace called name: a copy of e in
 // which assignments to the workspace add to w.

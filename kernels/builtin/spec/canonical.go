@@ -98,7 +98,7 @@ func (n Names) expr(e notation.Expr) notation.Expr {
 		return c
 	case *notation.Sum:
 		vars := n.list(e.Vars)
-		return &notation.Sum{Vars: vars, VarAt: make([]notation.Span, len(vars)), X: n.expr(e.X)}
+		return &notation.Sum{Op: e.Op, Vars: vars, VarAt: make([]notation.Span, len(vars)), X: n.expr(e.X)}
 	}
 	panic(fmt.Sprintf("BUG: spec: a %T in a parsed statement", e))
 }

@@ -1,0 +1,68 @@
+package algebra
+
+import (
+	"math"
+	"slices"
+
+	"distaff/io/tensor"
+)
+
+// Reduction combines the values of an expression at all coordinates of its variables to one value.
+type Reduction struct {
+	Name string
+	// Combine is the function of two arguments that combines values. It is associative and
+	// commutative. A sum has no Combine, because the compiler has its own code for sums.
+	Combine *Function
+	// Each is a function that is applied to each value first, or nil.
+	Each *Function
+	// Start returns the value of the reduction over no coordinates, in type t.
+	Start func(t tensor.Type) tensor.Value
+	// Complex is true if the values may be complex.
+	Complex bool
+}
+
+// Sum is the reduction that sums, and Times the function that multiplies.
+var (
+	Sum   = Reductions[0]
+	Times = Find("times")
+)
+
+// Reductions lists all reductions. An absent value counts as 0. A reduction of absent values is 0,
+// unless it is over no coordinates.
+var Reductions = []*Reduction{
+	{Name: "sum", Start: number(0), Complex: true},
+	{Name: "prod", Combine: Times, Start: number(1), Complex: true},
+	{Name: "min", Combine: Find("min"), Start: largest},
+	{Name: "max", Combine: Find("max"), Start: smallest},
+	{Name: "any", Combine: Find("max"), Each: Find("nonzero"), Start: number(0)},
+	{Name: "all", Combine: Find("min"), Each: Find("nonzero"), Start: number(1)},
+	{Name: "count", Each: Find("nonzero"), Start: number(0)},
+}
+
+// FindReduction returns the reduction with a name, or nil.
+func FindReduction(name string) *Reduction {
+	k := slices.IndexFunc(Reductions, func(r *Reduction) bool { return r.Name == name })
+	if k < 0 {
+		return nil
+	}
+	return Reductions[k]
+}
+
+// IsSum reports whether the reduction sums the values of Each. A nil reduction is a sum, too.
+func (r *Reduction) IsSum() bool { return r == nil || r.Combine == nil }
+
+func number(x int64) func(tensor.Type) tensor.Value {
+	return func(t tensor.Type) tensor.Value {
+		return tensor.Value{Type: t, I: x, C: complex(float64(x), 0)}
+	}
+}
+
+// largest returns infinity, or the largest integer of type t.
+func largest(t tensor.Type) tensor.Value {
+	return tensor.Value{Type: t, I: math.MaxInt64 >> (64 - 8*t.Size()), C: complex(math.Inf(1), 0)}
+}
+
+// smallest returns minus infinity, or the smallest integer of type t.
+func smallest(t tensor.Type) tensor.Value {
+	return tensor.Value{Type: t, I: math.MinInt64 >> (64 - 8*t.Size()), C: complex(math.Inf(-1), 0)}
+}
