@@ -94,6 +94,15 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	return report, ended
 }
 
+// SizesOf returns the sizes of the tensor in a file, or nil if its header does not have them. order
+// is the number of its modes, or 0 if it is unknown. exact is false if the sizes are lower bounds.
+func SizesOf(file string, order int) (dims []int64, exact bool, err error) {
+	if jobfile.IsNumber(file) {
+		return []int64{}, true, nil
+	}
+	return jobs.SizesOf(File(file), order, false)
+}
+
 // placedNotes returns two functions. The function note passes a note to j.Note. It writes the
 // current place in the job file before the note. The function at sets the current place, and at("")
 // clears it. If j.Note is nil, note is nil.

@@ -64,6 +64,11 @@ func dataFlags() []cli.Flag {
 		list("g", al("generate"), catData,
 			"`T:KIND` generates T: "+gen.Forms+"; values are in (0,1], or with :int at the end "+
 				"integers 1 to 9"),
+		text("einsum", nil, catData,
+			"`\"ij,jk->ik\"` NumPy's einsum string in place of a statement; the arguments are the "+
+				"files of its operands, A, B and so on, and -o=FILE writes the result, out"),
+		on("broadcast", nil, catData,
+			"broadcasts modes of size 1 against others, as NumPy and --einsum do"),
 		list("index-base", nil, catData,
 			"`[T:]0|1` the first coordinate in .tns, .csv, .tsv and edge-list files (default: 1)"),
 		list("delimiter", nil, catData,

@@ -23,8 +23,11 @@ import (
 	"distaff/spmd"
 )
 
-// statement returns the command's only argument.
+// statement returns the command's only argument, or the statement of --einsum.
 func (x *invocation) statement() (string, error) {
+	if x.flags.IsSet("einsum") {
+		return x.einsum()
+	}
 	switch n := x.flags.Args().Len(); {
 	case n == 0:
 		return "", argv.Errorf("%s must have a statement, as in \"y(i) = A(i,j) * x(j)\"", x.name)
@@ -37,6 +40,13 @@ func (x *invocation) statement() (string, error) {
 		return "", argv.Errorf("-D=%s sets a param of a job file, but %q is a statement; "+
 			"write the number in the statement",
 			x.flags.StringSlice("D")[0], s)
+	}
+	if x.flags.Bool("broadcast") {
+		broadcast, err := x.broadcast(s)
+		if err == nil && broadcast != s {
+			x.note("with modes of size 1 broadcast: %s", broadcast)
+		}
+		return broadcast, err
 	}
 	return s, nil
 }
@@ -156,7 +166,8 @@ func (x *invocation) inputs(j *spmd.Job) error {
 		given[name], j.Inputs[name] = flag, in
 		return nil
 	}
-	for _, v := range x.flags.StringSlice("i") {
+	for _, v := range append(x.operands[:len(x.operands):len(x.operands)],
+		x.flags.StringSlice("i")...) {
 		name, file, err := named("i", v, "T:FILE")
 		if err != nil {
 			return err
@@ -182,7 +193,7 @@ func (x *invocation) inputs(j *spmd.Job) error {
 		}
 	}
 	for _, v := range x.flags.StringSlice("o") {
-		name, file, err := named("o", v, "T:FILE")
+		name, file, err := named("o", x.output(v), "T:FILE")
 		if err != nil {
 			return err
 		}

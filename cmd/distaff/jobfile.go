@@ -39,6 +39,8 @@ var inFile = map[string]string{
 	"p":                  "place, in a tensor's line or a line of its own",
 	"network":            "a line network, indented under its statement",
 	"intermediate-order": "a line intermediate-order, indented under its statement",
+	"einsum":             "a statement",
+	"broadcast":          "a variable of its own for a mode of size 1",
 }
 
 // fileJob reads the job file and the flags of the command.

@@ -8,6 +8,7 @@
 //	command.go     the table of commands, and help
 //	topics.go      help about topics; their texts are in topics/
 //	flags.go       flags that commands share
+//	einsum.go      statements from --einsum and --broadcast
 //	jobfile.go     a spmd.FileJob from a job file and flags, and its run
 //	job.go         a spmd.Job from flags
 //	run.go         run
@@ -175,6 +176,8 @@ type invocation struct {
 	stdout, stderr io.Writer
 	argv           []string
 	file           *jobfile.File // the command's job file; nil if it has none
+	operands       []string      // the operands of --einsum, in the form of -i
+	result         string        // the name of the result of --einsum, or ""
 	reads          []outfile.Use // files that the command reads; its job's only after apartFrom
 }
 

@@ -12,6 +12,8 @@
 //	token.go      tokens, and the syntax of names
 //	parse.go      the parser
 //	hints.go      hints in errors, for users who write the notation of another language
+//	einsum.go     einsum strings as statements
+//	broadcast.go  statements that broadcast modes of size 1
 //	check.go      the checks that need the statement alone
 //	old.go        renames the left tensor where the right side reads its old value
 //	normal.go     the normal form

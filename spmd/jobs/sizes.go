@@ -279,7 +279,7 @@ func (r *names) inputSizes() (*jobfile.Sizes, error) {
 		if !ok || !t.Declared || t.Order == 0 {
 			continue
 		}
-		dims, exact, err := sizesOf(in, t.Order, r.hasOpenSize(t))
+		dims, exact, err := SizesOf(in, t.Order, r.hasOpenSize(t))
 		if err != nil {
 			return nil, r.ofInput(t, err)
 		}
@@ -327,10 +327,10 @@ func (r *names) hasOpenSize(t *jobfile.Tensor) bool {
 	return false
 }
 
-// sizesOf returns the sizes of an input, or nil if they are unknown. exact is false if the sizes
-// are only the largest coordinates. Finding those requires reading the whole file, which sizesOf
+// SizesOf returns the sizes of an input, or nil if they are unknown. exact is false if the sizes
+// are only the largest coordinates. Finding those requires reading the whole file, which SizesOf
 // does only if read is set.
-func sizesOf(in input.Input, order int, read bool) (dims []int64, exact bool, err error) {
+func SizesOf(in input.Input, order int, read bool) (dims []int64, exact bool, err error) {
 	if in.Tensor != nil {
 		return in.Tensor.Header.Dims, true, nil
 	}
