@@ -119,7 +119,7 @@ func seeds(t *testing.T) []seedFile {
 		add(name, b, order)
 	}
 	neighbours := filepath.Join("..", "..", "testdata", "neighbours")
-	for name, order := range map[string]int{"A.csv": 2, "A.mtx.bz2": 2, "A.mtx.xz": 2,
+	for name, order := range map[string]int{"A.petsc": 2, "A.csv": 2, "A.mtx.bz2": 2, "A.mtx.xz": 2,
 		"single.tgz": 2, "A.mat": 2} {
 		b, err := os.ReadFile(filepath.Join(neighbours, name))
 		if err != nil {

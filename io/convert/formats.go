@@ -13,6 +13,7 @@ import (
 	"distaff/io/mtx"
 	"distaff/io/npy"
 	"distaff/io/outfile"
+	"distaff/io/petsc"
 	"distaff/io/tensor"
 	"distaff/io/text"
 	"distaff/io/tns"
@@ -102,6 +103,8 @@ var formats = []*Format{
 		OpenPart: csv.OpenPart, SizesFromOptions: true, Delimited: true, Repeats: true},
 	{Name: "MATLAB", Exts: []string{".mat"}, Open: mat.Open, Write: mat.Write, Modes: mat.Modes,
 		Least: mat.Least, MaxOrder: 2},
+	{Name: "PETSc", Exts: []string{".petsc", ".dat"}, Open: petsc.Open, Write: petsc.Write,
+		Least: petsc.Least, MaxOrder: 2},
 }
 
 // FormatOf returns the file format that belongs to the extension of path. For a pipe or a device

@@ -10,7 +10,8 @@ import (
 )
 
 // containers are the extensions of files that can contain several tensors.
-var containers = []string{".npz", ".mat", ".h5", ".hdf5", ".h5ad", ".tar", ".tgz"}
+var containers = []string{".npz", ".mat", ".h5", ".hdf5", ".h5ad", ".petsc", ".dat", ".tar",
+	".tgz"}
 
 // Split splits a path of the form FILE:NAME, which selects the tensor NAME of a file that can
 // contain several tensors. The extension of FILE must be one of containers, and an extension for

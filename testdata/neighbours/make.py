@@ -52,3 +52,7 @@ write("graph.el", b"#networkx\n# GMT\n#\n0 1\n0 3\n2 3\n3 0\n")
 
 scipy.io.savemat("A.mat", {"A": A}, do_compression=True)
 scipy.io.savemat("Problem.mat", {"Problem": {"name": "x/A", "A": A, "x": np.ones((5, 1))}})
+
+# The first object of io/petsc/testdata/double.petsc, which PETSc's PetscBinaryIO.py wrote.
+with open("../../io/petsc/testdata/double.petsc", "rb") as f:
+    write("A.petsc", f.read(16 + 4 * 4 + 5 * 4 + 5 * 8))
