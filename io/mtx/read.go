@@ -30,6 +30,23 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	return s, err
 }
 
+// NewArray returns a stream of a dense tensor whose real values src lists, one a line and the first
+// mode fastest. dims are the sizes, which are in line sizeLine. The values begin at offset start,
+// after the given number of lines. Other programs write such files without a banner. The stream
+// owns src.
+func NewArray(src *text.Source, dims []int64, sizeLine int, start int64, lines int,
+	opt coo.Options) (coo.Stream, error) {
+	if err := tensor.CheckSpace(dims, tensor.Complex128.Size()); err != nil {
+		return nil, text.Dataf(src.Name, sizeLine, 1, "%v", err)
+	}
+	h := &header{array: true, values: 1, dims: dims, nnz: 1, sizeLine: sizeLine, start: start,
+		line: lines}
+	for _, d := range dims {
+		h.nnz *= d
+	}
+	return open(src, h, opt)
+}
+
 // open makes the stream of a file with header h: a *matrix or an *array.
 func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 	typ := opt.Type

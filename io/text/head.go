@@ -25,6 +25,9 @@ type Head struct {
 // NewHead returns a Head that reads r. name is for messages.
 func NewHead(r io.Reader, name string) *Head { return &Head{r: r, name: name} }
 
+// Name returns the name of the file for messages.
+func (h *Head) Name() string { return h.name }
+
 // Next returns the next line without its '\n', or io.EOF after the last line. The line is valid
 // until the next call. Next removes a byte order mark before the first line.
 func (h *Head) Next() ([]byte, error) {

@@ -3,7 +3,6 @@ package text
 import (
 	"slices"
 
-	"distaff/io/coo"
 	"distaff/io/tensor"
 )
 
@@ -41,37 +40,27 @@ func (e *Entries) ReadLines(l *Layout, parse func(*Layout, *Block), sizes []int6
 	}
 }
 
-// PartOf restricts e to part k of n of its file (see Entries.Part) and returns e as a Part. The file
-// must be one that does not announce its number of entries.
+// PartOf restricts e to part k of n of its file (see Entries.Part) and returns e as a Part.
 func PartOf(e *Entries, k, n int) Part {
 	e.Part(k, n)
-	return &linesPart{Entries: e}
+	return &linesPart{e}
 }
 
-// linesPart is a part of a file that does not announce its number of entries. So CheckCount does
-// nothing.
-type linesPart struct {
-	*Entries
-	seen int64
-}
+// linesPart is a part of a file of lines.
+type linesPart struct{ *Entries }
 
-func (p *linesPart) Ordinals() bool                           { return false }
-func (p *linesPart) Count() int64                             { return 0 }
-func (p *linesPart) Begin(before int64)                       {}
-func (p *linesPart) Seen() int64                              { return p.seen }
-func (p *linesPart) CheckCount(before int64, last bool) error { return nil }
+func (p *linesPart) Ordinals() bool     { return false }
+func (p *linesPart) Count() int64       { return 0 }
+func (p *linesPart) Begin(before int64) {}
+func (p *linesPart) Seen() int64        { return p.seen }
 
-func (p *linesPart) Next(b *coo.Batch) error {
-	err := p.Entries.Next(b)
-	if err == nil {
-		p.seen += int64(b.N)
+// CheckCount returns an error if the parts do not have the number of entries that the file
+// announces. Only the last part checks it.
+func (p *linesPart) CheckCount(before int64, last bool) error {
+	if !last {
+		return nil
 	}
-	return err
-}
-
-func (p *linesPart) Rewind() error {
-	p.seen = 0
-	return p.Entries.Rewind()
+	return p.checkCount(before + p.seen)
 }
 
 // SetDims sets the mode sizes if neither the file nor the options have them. sources contains the

@@ -35,7 +35,13 @@ type Entries struct {
 	// have the sizes.
 	Bound func(dims []int64, from []string)
 
+	// Announced is the number of entries that the file announces, if AnnouncedAt, the number of the
+	// line that does so, is not 0. Another number is an error.
+	Announced   int64
+	AnnouncedAt int
+
 	part *lineRange // nil if the whole file is read
+	seen int64      // the number of entries that were read
 
 	pipe *Pipe
 	line int // lines before the next block, without the lines before a part
@@ -153,6 +159,11 @@ func (e *Entries) next() (*Block, error) {
 		}
 	}
 	blk, err := e.pipe.Next()
+	if err == io.EOF && e.part == nil {
+		if cerr := e.checkCount(e.seen); cerr != nil {
+			return nil, cerr
+		}
+	}
 	if err == io.EOF && e.Check != nil {
 		if cerr := e.Check(nil); cerr != nil {
 			return nil, cerr
@@ -175,6 +186,7 @@ func (e *Entries) next() (*Block, error) {
 		return nil, blk.Err
 	}
 	e.line += blk.Lines
+	e.seen += int64(blk.Raw)
 	if e.Sizes == nil && e.Order > 0 {
 		for len(e.most) < e.Order {
 			e.most = append(e.most, -1)
@@ -224,8 +236,17 @@ func (e *Entries) open() error {
 		size = min(size, max(e.Opt.Limit/int64(20*(threads+2)), 1<<14))
 	}
 	e.pipe = newPipe(r, e.Src.Name, threads, int(size), e.Parse)
-	e.line = e.Line
+	e.line, e.seen = e.Line, 0
 	return nil
+}
+
+// checkCount returns an error if the file announces another number of entries than n.
+func (e *Entries) checkCount(n int64) error {
+	if e.AnnouncedAt == 0 || n == e.Announced {
+		return nil
+	}
+	return Dataf(e.Src.Name, e.AnnouncedAt, 1, "the file announces %s, but has %d",
+		Plural(e.Announced, "entry", "entries"), n)
 }
 
 func (e *Entries) stop() {

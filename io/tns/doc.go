@@ -21,9 +21,20 @@
 // announces them (ComplexMark). Without that line, a complex tensor of order n would have the
 // columns of a real tensor of order n+1.
 //
+// Two further kinds of headers are read. A file of the Tensor Toolbox starts with the word
+// sptensor, the order, the sizes and the number of entries, or with the word tensor, the order and
+// the sizes; then the values of a dense tensor follow, the first mode fastest. MLIR writes, after a
+// comment, the order and the number of entries in a line, and the sizes in the next:
+//
+//	# extended FROSTT format
+//	3 1
+//	100 80 60
+//	1 4 1 1.0
+//
 // # Files
 //
 //	read.go   the stream
+//	heads.go  headers of the Tensor Toolbox and of MLIR
 //	part.go   parts of a file, for several readers
 //	write.go  writing
 package tns

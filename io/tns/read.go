@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"distaff/io/coo"
+	"distaff/io/mtx"
 	"distaff/io/tensor"
 	"distaff/io/text"
 )
@@ -26,7 +27,16 @@ type head struct {
 	Word    int
 	Text    string
 	Sizes   []int64
+	SizesAt int // the number of the line of Sizes
 	Complex bool
+	// Dense means that the lines are the values of a dense tensor, without coordinates.
+	Dense bool
+	// Announced is the number of entries that line AnnouncedAt announces. If no line does,
+	// AnnouncedAt is 0.
+	Announced   int64
+	AnnouncedAt int
+
+	extended bool // a comment says that the file has MLIR's header
 }
 
 // Open reads path as a stream of entries in the file's order. The stream's sizes are exact if the
@@ -41,6 +51,10 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		return nil, err
 	}
 	_, h.Header.Size = src.Plain()
+	if h.Dense {
+		s, err := mtx.NewArray(src, h.Sizes, h.SizesAt, h.Start, h.Line, opt)
+		return dense{s}, err
+	}
 	return open(src, h, opt)
 }
 
@@ -75,7 +89,7 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	}
 	e := &stream{head: h}
 	e.Entries = text.Entries{Src: src, Start: h.Start, Line: h.Line, Comment: '#', Order: order,
-		Value: typ, Opt: opt}
+		Value: typ, Opt: opt, Announced: h.Announced, AnnouncedAt: h.AnnouncedAt}
 	e.ReadLines(l, (*text.Layout).Parse, h.Sizes, "the file's first lines")
 	return e, nil
 }
@@ -156,6 +170,15 @@ func readHead(src *text.Source) (*head, error) {
 				"of such a file must end in .mtx (or -.mtx)")
 	}
 	fs := text.Fields(line, '#')
+	if len(fs) == 1 {
+		switch word := string(fs[0].Text); word {
+		case "sptensor", "tensor":
+			return h, h.toolbox(in, word == "tensor")
+		case "matrix":
+			return h, text.Dataf(src.Name, in.Line, 1, "got a matrix of the Tensor Toolbox, whose "+
+				"programs list the values by rows or by columns; want a tensor or a sptensor")
+		}
+	}
 	h.Columns, h.First = len(fs), in.Line
 	for _, f := range slices.Backward(fs) {
 		if !text.IsNumber(f.Text) {
@@ -163,10 +186,7 @@ func readHead(src *text.Source) (*head, error) {
 		}
 	}
 	if len(fs) != 1 {
-		if fs, _, err := h.nextFields(in); err == nil { // the stream reports an error in that line
-			h.Second = len(fs)
-		}
-		return h, nil
+		return h, h.second(in, fs)
 	}
 	n, err := text.Int64(fs[0].Text)
 	if err != nil || n < 1 || n > maxOrder {
@@ -211,6 +231,11 @@ func (h *head) firstLine(in *text.Head) ([]byte, error) {
 		if string(t) == ComplexMark {
 			h.Complex = true
 		}
+		if len(t) > 0 && t[0] == ';' && bytes.Contains(t, []byte(extendedMark)) {
+			h.extended = true
+			continue
+		}
+		h.extended = h.extended || bytes.HasPrefix(t, []byte("# "+extendedMark))
 		if len(t) > 0 && t[0] != '#' {
 			h.Start, h.Line = in.Begin, in.Line-1
 			return line, nil

@@ -113,6 +113,26 @@ func TestRead(t *testing.T) {
 			"[[0]:(9.007199254740992e+15+0i) [1]:(2+0i)]"},
 		{"as float32", "1 16777217.0000001\n", coo.Options{Type: tensor.Float32}, "[1]", false,
 			"[[0]:(1.6777218e+07+0i)]"},
+		{"Tensor Toolbox", "sptensor\n2\n4 5\n2\n1 2 3\n4 5 6\n", coo.Options{}, "[4 5]", true,
+			"[[0 1]:(3+0i) [3 4]:(6+0i)]"},
+		{"Tensor Toolbox, no entries", "# c\nsptensor\n2\n4 5\n0\n", coo.Options{}, "[4 5]", true, "[]"},
+		{"Tensor Toolbox, one mode", "sptensor\n1\n4\n1\n2 3\n", coo.Options{}, "[4]", true,
+			"[[1]:(3+0i)]"},
+		{"Tensor Toolbox, dense", "tensor\n2\n2 3\n1\n0\n3\n4\n5\n6\n", coo.Options{}, "[2 3]", true,
+			"[[0 0]:(1+0i) [0 1]:(3+0i) [0 2]:(5+0i) [1 1]:(4+0i) [1 2]:(6+0i)]"},
+		{"MLIR", "# extended FROSTT format\n2 2\n4 5\n1 2 3\n4 5 6\n", coo.Options{}, "[4 5]", true,
+			"[[0 1]:(3+0i) [3 4]:(6+0i)]"},
+		{"MLIR's own comment", "; extended FROSTT format\n3 1\n4 5 6\n1 2 3 4\n", coo.Options{},
+			"[4 5 6]", true, "[[0 1 2]:(4+0i)]"},
+		{"MLIR, one mode", "1 2\n7\n1 2\n3 4\n", coo.Options{}, "[7]", true,
+			"[[0]:(2+0i) [2]:(4+0i)]"},
+		{"MLIR, no entries", "# extended FROSTT format\n2 0\n4 5\n", coo.Options{}, "[4 5]", true, "[]"},
+		{"MLIR, complex", "# extended FROSTT format\n1 1\n4\n2 3 -1\n",
+			coo.Options{Type: tensor.Complex128}, "[4]", true, "[[1]:(3-1i)]"},
+		{"as MLIR, but without its comment", "2 0\n3 4\n", coo.Options{}, "[3]", false,
+			"[[1]:(0+0i) [2]:(4+0i)]"},
+		{"as MLIR, but with equal columns", "2 5\n3 4\n1 6\n", coo.Options{}, "[3]", false,
+			"[[0]:(6+0i) [1]:(5+0i) [2]:(4+0i)]"},
 		{"20 digits", "1 0.12345678901234567890\n", coo.Options{}, "[1]", false,
 			"[[0]:(0.12345678901234568+0i)]"},
 		{"large coordinates", "1000000000000000000 0000000000000000000000002 1\n", coo.Options{},
@@ -227,6 +247,19 @@ func TestMalformed(t *testing.T) {
 			"the file's values are complex, but the type asked for is real"},
 		{"to integer", "1 1 1.5\n", coo.Options{Type: tensor.Int32}, 2,
 			`x.tns:1:5: got "1.5", want an integer: the type asked for is int32`},
+		{"Tensor Toolbox, count", "sptensor\n1\n4\n2\n2 3\n", coo.Options{}, 3,
+			"x.tns:4:1: the file announces 2 entries, but has 1"},
+		{"Tensor Toolbox, no sizes", "sptensor\n2\n4\n", coo.Options{}, 3,
+			"x.tns:3:1: got 1 number, want 2: the sizes"},
+		{"Tensor Toolbox, cut", "sptensor\n2\n", coo.Options{}, 3,
+			"x.tns:2:1: got the end of the file, want the sizes"},
+		{"Tensor Toolbox, matrix", "matrix\n2\n1 1\n3\n", coo.Options{}, 3,
+			"x.tns:1:1: got a matrix of the Tensor Toolbox"},
+		{"Tensor Toolbox, too large", "tensor\n2\n1000000000 10000000000\n", coo.Options{}, 3, "x.tns:3:1: "},
+		{"Tensor Toolbox, past a size", "sptensor\n1\n4\n1\n5 3\n", coo.Options{}, 3,
+			"x.tns:5:1: got coordinate 5 in mode 0, want at most 4: its size is 4, by the file's first lines"},
+		{"MLIR, count", "# extended FROSTT format\n1 2\n4\n2 3\n", coo.Options{}, 3,
+			"x.tns:2:1: the file announces 2 entries, but has 1"},
 		{"gzip cut", "\x1f\x8b\x08\x00\x00", coo.Options{}, 3,
 			"x.tns: gzip: the compressed data end too early"},
 		{"zstd cut", "\x28\xb5\x2f\xfd\x24", coo.Options{}, 3,
@@ -367,5 +400,65 @@ func TestSetDims(t *testing.T) {
 	s.(coo.Sizable).SetDims([]int64{3, 4}, []string{"", "mode 0 of D (d.npy)"})
 	if err := pass(); err == nil || !strings.Contains(err.Error(), "a.tns:2:3") {
 		t.Errorf("got %v, want an error at a.tns:2:3", err)
+	}
+}
+
+// testdata has the files that pyttb.export_data writes.
+func TestToolbox(t *testing.T) {
+	for file, want := range map[string]string{
+		"sptensor.tns": "[[0 0 0]:(0.5+0i) [1 2 1]:(2+0i) [3 1 0]:(-1.5+0i)]", "tensor.tns": ""} {
+		s, err := Open("testdata/"+file, coo.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for range 2 {
+			es, err := readertest.Collect(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readertest.Sort(es)
+			if want == "" { // the values are 0 to 23, the last mode fastest
+				if len(es) != 23 || s.(coo.DenseReporter).Dense() != true {
+					t.Errorf("%s: got %d entries, want 23 of a dense tensor", file, len(es))
+				}
+				for _, e := range es {
+					if v := 6*e.Coords[0] + 2*e.Coords[1] + e.Coords[2]; real(e.Val) != float64(v) {
+						t.Errorf("%s: got %v, want %d", file, e, v)
+					}
+				}
+			} else if fmt.Sprint(es) != want {
+				t.Errorf("%s: got %v, want %s", file, es, want)
+			}
+			s.Rewind()
+		}
+	}
+}
+
+// Parts of a file whose number of entries is announced find another number together.
+func TestAnnouncedInParts(t *testing.T) {
+	for announced, ok := range map[int]bool{40: true, 41: false} {
+		path := write(t, fmt.Sprintf("sptensor\n1\n50\n%d\n", announced)+strings.Repeat("7 1\n", 40))
+		whole, err := Open(path, coo.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := whole.(*stream).Head()
+		whole.Close()
+		before := int64(0)
+		for k := range 3 {
+			p, err := OpenPart(path, head, k, 3, coo.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := readertest.Collect(p); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.CheckCount(before, k == 2); (err == nil) != (ok || k < 2) {
+				t.Errorf("%d announced, part %d: got %v", announced, k, err)
+			}
+			before += p.Seen()
+			p.Close()
+		}
 	}
 }
