@@ -22,6 +22,7 @@
 //	run.go          runs
 //	sparse.go       the format of a result
 //	long.go         calls that take long: interruption and progress
+//	ranks.go        statements on several ranks of this process
 //	files.go        files, conversions, job files and command lines
 //	errors.go       errors
 package libdistaff

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"distaff/kernels"
 	"distaff/kernels/target"
 	"distaff/spmd"
 	"distaff/spmd/fault"
@@ -25,6 +26,9 @@ type environment struct {
 	options spmd.Options
 	c       *C.distaff_options // the caller's functions
 }
+
+// maxRanks is the largest number of ranks of an environment.
+const maxRanks = 256
 
 // panicked returns the error for a panic with the value v.
 func panicked(v any) error {
@@ -44,6 +48,10 @@ func goOpen(o *C.distaff_options, e *C.distaff_error) *C.distaff_env {
 		}
 		x.options = spmd.Options{Threads: int(o.threads), Ranks: int(o.ranks),
 			MemoryLimit: int64(o.memory_limit), Target: text(o.target), Tmp: text(o.tmp)}
+		if x.options.Ranks < 0 || x.options.Ranks > maxRanks || x.options.Threads < 0 {
+			return fault.Commandf("got %d ranks and %d threads, want 0 or more, and at most %d ranks",
+				x.options.Ranks, x.options.Threads, maxRanks)
+		}
 		if x.options.Target != "" && !target.Has(x.options.Target) {
 			return fault.Commandf("got the target %q, want one of %v", x.options.Target, target.Names())
 		}
@@ -59,6 +67,9 @@ func goOpen(o *C.distaff_options, e *C.distaff_error) *C.distaff_env {
 		env.options.target, env.options.tmp = nil, nil
 	}
 	x.c = &env.options
+	if x.options.Threads == 0 && x.options.Ranks <= 1 { // found once, and not for each statement
+		x.options.Threads, _ = kernels.DefaultThreads(1, 1)
+	}
 	if env.options.note != nil {
 		x.options.Note = func(line string) {
 			s := C.CString(line)

@@ -231,8 +231,8 @@ func (x *environment) runJob(j *spmd.FileJob, given C.distaff_given, say C.dista
 	j.RunningAfter = time.Second
 	j.Ended = func(p *spmd.Program) error {
 		for _, name := range p.Names() {
-			if _, ok := j.Inputs[name]; ok && p.Rank() == 0 && !assigned(j.File, name) {
-				continue
+			if _, ok := j.Inputs[name]; ok && !assigned(j.File, name) {
+				continue // the caller has it
 			}
 			t, err := p.Tensor(name)
 			if err != nil {

@@ -66,7 +66,7 @@ func (s *statement) run(operands, result *C.distaff_tensor) (err error) {
 	for k := range list {
 		size += int64(list[k].nvals)
 	}
-	if s.env.c.interrupted == nil || x.expected(size) < longRun {
+	if s.env.c.interrupted == nil || x.group == nil && x.expected(size) < longRun {
 		err = onCaller(func() error { return x.run(list, result, size) })
 	} else {
 		err = s.env.long(func() error { return x.run(list, result, size) }, x.cancel, x.end, x.progress)
@@ -104,6 +104,9 @@ func (x *instance) expected(size int64) time.Duration {
 func (x *instance) run(operands []C.distaff_tensor, result *C.distaff_tensor, size int64) error {
 	at := time.Now()
 	s := x.s
+	if x.group != nil {
+		return x.runRanks(operands, result)
+	}
 	for k := range s.operands {
 		l := &s.operands[k]
 		l.fill(x.bound[k], &operands[k])
@@ -153,12 +156,17 @@ func (x *instance) copyTo(to tcs.Array) error {
 		return err
 	}
 	defer t.Close()
-	if l := x.s.result; !t.Format().Equal(l.Format) || t.Vals.Len != to.Len ||
+	x.s.copyTo(to, t)
+	return nil
+}
+
+// copyTo copies the values of a dense result to the caller's memory.
+func (s *statement) copyTo(to tcs.Array, t *tcs.Tensor) {
+	if l := s.result; !t.Format().Equal(l.Format) || t.Vals.Len != to.Len ||
 		t.Header.Type != l.Type || !slices.Equal(t.Header.Dims, l.Dims) {
 		panic("BUG: libdistaff: the result has another layout than the statement says")
 	}
 	copy(to.Bytes(), t.Vals.Bytes())
-	return nil
 }
 
 // runNew runs the statement and gives the caller a new tensor.

@@ -36,7 +36,7 @@ const (
 	tinyWork = 2000
 	// hastyRuns is the number of runs for which a statement with little work is compiled with less
 	// optimization at first.
-	hastyRuns = 100
+	hastyRuns = 4
 	// keptInstances is the number of idle instances that a statement keeps.
 	keptInstances = 8
 )
@@ -80,11 +80,13 @@ type instance struct {
 	k        *spmd.ProgramStatement
 	close    func()
 	cancel   context.CancelFunc
+	group    *group // the ranks, if there are several; p is nil then
 	quality  int32
 	bound    []*tcs.Tensor
 	took     time.Duration // of the last run
 	size     int64         // values of the operands of the last run
 	progress func() string
+	layout   tensor.Layout // of the result
 }
 
 //export goPrepare
@@ -141,7 +143,7 @@ func prepare(env *environment, src, format string, sizes *C.int64_t, names []*C.
 	}
 	s.c, s.freeC = cLayouts(s.operands, operands)
 	quality := optimized
-	if env.options.Target == "" {
+	if env.options.Target == "" && env.options.Ranks <= 1 {
 		if quality = hasty; work <= tinyWork {
 			quality = interpreted
 		}
@@ -152,7 +154,10 @@ func prepare(env *environment, src, format string, sizes *C.int64_t, names []*C.
 		s.freeC()
 		return nil, err
 	}
-	s.describe(x.k.Layout())
+	if x.group == nil {
+		x.layout = x.k.Layout()
+	}
+	s.describe(x.layout)
 	s.put(x)
 	if quality == interpreted {
 		s.improve(hasty, s.tensors(operands))
@@ -206,27 +211,20 @@ func (s *statement) instance(quality int32, operands []*tcs.Tensor,
 	var ctx context.Context
 	ctx, x.cancel = context.WithCancel(context.Background())
 	var err error
-	if x.p, x.close, err = spmd.Open(ctx, o); err != nil {
+	if o.Ranks > 1 {
+		x.group = startGroup(ctx, o)
+		x.close = x.group.close
+	} else if x.p, x.close, err = spmd.Open(ctx, o); err != nil {
 		return nil, err
 	}
 	open := func() error {
+		if x.group != nil {
+			return x.openRanks(operands, how)
+		}
 		if s.env.c.progress != nil {
 			x.progress = x.p.TrackLeaves()
 		}
-		reads := false
-		for k, t := range operands {
-			if err := x.p.Set(s.operands[k].name, spmd.InMemory(t), spmd.Storage{}); err != nil {
-				return err
-			}
-			reads = reads || s.operands[k].name == s.stmt.LHS.Name
-		}
-		if !reads {
-			st := spmd.Storage{Format: s.format, Sizes: s.sizes}
-			if err := x.p.Declare(s.stmt.LHS.Name, st); err != nil {
-				return err
-			}
-		}
-		x.k, err = x.p.Prepare(s.text, how)
+		x.k, err = s.open(x.p, operands, how)
 		return err
 	}
 	run := func() error { return s.env.long(open, x.cancel, x.end, nil) }
@@ -245,6 +243,25 @@ func (s *statement) instance(quality int32, operands []*tcs.Tensor,
 		return nil, err
 	}
 	return x, nil
+}
+
+// open gives a program the operands and prepares the statement.
+func (s *statement) open(p *spmd.Program, operands []*tcs.Tensor,
+	how spmd.How) (*spmd.ProgramStatement, error) {
+	reads := false
+	for k, t := range operands {
+		if err := p.Set(s.operands[k].name, spmd.InMemory(t), spmd.Storage{}); err != nil {
+			return nil, err
+		}
+		reads = reads || s.operands[k].name == s.stmt.LHS.Name
+	}
+	if !reads {
+		st := spmd.Storage{Format: s.format, Sizes: s.sizes}
+		if err := p.Declare(s.stmt.LHS.Name, st); err != nil {
+			return nil, err
+		}
+	}
+	return p.Prepare(s.text, how)
 }
 
 // onCaller runs f on the calling thread.

@@ -15,6 +15,20 @@ from ._lib import StatementError, lib as _library, set_environment as options
 from ._show import doctor, plan, spy
 from ._statement import Statement, compile
 
+from . import _tensor
+from ._tensor import Tensor, asarray
+
 __version__ = _library.version().decode()
 __all__ = ["Program", "Sparse", "Statement", "StatementError", "compile", "doctor", "einsum",
-           "options", "plan", "program", "read", "sparse", "spy", "write"]
+           "options", "plan", "program", "read", "sparse", "spy", "write", *_tensor.NAMES]
+
+
+def __getattr__(name):
+    # the functions of lazy arrays, some of which have the names of Python's own functions
+    if name in _tensor.NAMES:
+        return getattr(_tensor, name)
+    raise AttributeError(f"module 'distaff' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(set(globals()) | set(__all__))

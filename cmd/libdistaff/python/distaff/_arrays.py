@@ -1,10 +1,10 @@
 """Arrays of Python as operands, and results as arrays."""
 
 import ctypes
+import functools
 import itertools
-import sys
 import warnings
-from ctypes import POINTER, c_char, c_int64, c_void_p
+from ctypes import c_char, c_int64
 
 import numpy as np
 
@@ -49,6 +49,9 @@ class Operand:
     def struct(self):
         """Return the tensor's structure, and the memory that it points to."""
         n = len(self.shape)
+        for a in self.arrays() if self.levels else ():
+            if not a.flags.c_contiguous or not a.flags.aligned or not a.dtype.isnative:
+                raise ValueError("BUG: an array of a sparse operand is not contiguous")
         levels = (CLevel * max(n, 1))()
         for c, (pos, crd) in zip(levels, self.levels or [(None, None)] * n):
             if pos is not None:
@@ -233,8 +236,8 @@ def operand(name, x, others=()):
     if module == "sparse" and hasattr(x, "fill_value"):
         return _pydata(x, name)
     if module == "torch" and str(getattr(x, "layout", "")) == "torch.sparse_csr":
-        return Operand(x.values().numpy(), "ds", [(None, None), (x.crow_indices().numpy(),
-                       x.col_indices().numpy())], tuple(x.shape), kind="array")
+        levels = [(None, None), (_index(x.crow_indices().numpy(), name), _index(x.col_indices().numpy(), name))]
+        return Operand(_values(x.values().numpy(), name), "ds", levels, tuple(x.shape), kind="array")
     if hasattr(x, "__dlpack__"):
         try:
             o = dense(np.from_dlpack(x), name)
@@ -368,7 +371,12 @@ class Sparse:
     """
 
     def __init__(self, shape, format, levels, data):
-        self.shape, self.format, self.levels, self.data = shape, format, levels, data
+        name = "Sparse"
+        if len(levels) != len(shape):
+            raise ValueError(f"{name}: got {len(levels)} levels for {len(shape)} modes")
+        self.shape, self.format = tuple(int(n) for n in shape), format
+        self.levels = [tuple(a if a is None else _index(a, name) for a in level) for level in levels]
+        self.data = _values(data, name)
 
     @property
     def ndim(self):
@@ -447,36 +455,48 @@ def sparse(x, format=None):
     return made
 
 
+@functools.lru_cache(maxsize=128)
+def _attributes(cls, shape):
+    """Return the attributes of a SciPy matrix of a shape, besides its arrays: its constructor takes
+    longer than many products."""
+    return {k: v for k, v in cls(shape).__dict__.items() if k not in ("data", "indices", "indptr")
+            and not k.startswith("_has_") and not k.startswith("has_")}
+
+
 def shaped(t, kind):
     """Return a result as what kind names: "matrix", "array" (of SciPy), "coo", "gcxs" or "sparse"."""
-    if kind in ("matrix", "array") and (t.ndim == 2 or t.ndim == 1):
+    if kind in ("matrix", "array") and t.ndim == 2:
         import scipy.sparse as sp
         letters, _, order = t.format.partition(":")
-        if t.ndim == 2:
-            if letters != "ds":
-                t = t.asformat("ds")
-                order = ""
-            name = ("csc" if order == "1,0" else "csr") + ("_array" if kind == "array" else "_matrix")
-            cls = getattr(sp, name, None) or getattr(sp, name.replace("array", "matrix"))
-            pos, crd = t.levels[1]
-            if pos.dtype != crd.dtype:
-                wide = np.int64 if max(pos.itemsize, crd.itemsize) == 8 and \
-                    max(t.nnz, *t.shape) > np.iinfo(np.int32).max else np.int32
-                pos, crd = pos.astype(wide), crd.astype(wide)
-            m = cls((t.data, crd, pos), shape=t.shape, copy=False)
-            m.has_sorted_indices = m.has_canonical_format = True
-            return m
+        if letters != "ds":
+            t = t.asformat("ds")
+            order = ""
+        name = ("csc" if order == "1,0" else "csr") + ("_array" if kind == "array" else "_matrix")
+        cls = getattr(sp, name, None) or getattr(sp, name.replace("array", "matrix"))
+        pos, crd = t.levels[1]
+        if pos.dtype != crd.dtype:
+            wide = np.int64 if max(pos.itemsize, crd.itemsize) == 8 and \
+                max(t.nnz, *t.shape) > np.iinfo(np.int32).max else np.int32
+            pos, crd = pos.astype(wide), crd.astype(wide)
+        m = cls.__new__(cls)
+        m.__dict__.update(_attributes(cls, t.shape))
+        m.data, m.indices, m.indptr = t.data, crd, pos
+        m.has_sorted_indices = m.has_canonical_format = True
+        return m
     if kind in ("matrix", "array", "coo"):
-        coords = t.coords()
-        if kind == "coo" or _has_pydata():
+        list_ = t.asformat("s" if t.ndim == 1 else "u" + "c" * (t.ndim - 2) + "q")
+        coords = [crd for _, crd in list_.levels]
+        if kind == "coo":
             import sparse as pydata
-            return pydata.COO(coords, t.asformat("s" if t.ndim == 1 else "u" + "c" * (t.ndim - 2) + "q").data,
-                              shape=t.shape, has_duplicates=False, sorted=True)
+            return pydata.COO(np.array(coords), list_.data, shape=t.shape, has_duplicates=False, sorted=True)
+        import scipy.sparse as sp
+        try:
+            m = sp.coo_array((list_.data, tuple(coords)), shape=t.shape)
+        except (AttributeError, TypeError, ValueError):  # of SciPy before 1.15
+            return t
+        m.has_canonical_format = True
+        return m
     if kind == "gcxs":
         import sparse as pydata
         return pydata.GCXS.from_coo(shaped(t, "coo"))
     return t
-
-
-def _has_pydata():
-    return "sparse" in sys.modules

@@ -45,8 +45,8 @@ def _statement(subscripts, orders, reduce, combine, format):
     product = f" {combine} ".join(_access(n, i) for n, i in zip(names, indices))
     summed = list(dict.fromkeys(v for i in indices for v in i if v not in result))
     if reduce != "sum" and summed:
-        product = f"{reduce}({{{', '.join(summed)}}}, {product})" if len(summed) > 1 \
-            else f"{reduce}({summed[0]}, {product})"
+        for v in reversed(summed):
+            product = f"{reduce}({v}, {product})"
     return Statement(f"{_access('R', result)} = {product}", format), tuple(names)
 
 
@@ -65,7 +65,7 @@ def einsum(subscripts, *operands, out=None, format=None, reduce="sum", combine="
     >>> distaff.einsum("ij,jk->ik", A, np.ones((3, 2)))
     array([[3., 3.],
            [3., 3.]])
-    >>> distaff.einsum("ij,ij->", A, A)
+    >>> float(distaff.einsum("ij,ij->", A, A))
     14.0
     """
     if not isinstance(subscripts, str):

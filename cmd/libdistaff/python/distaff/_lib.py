@@ -196,8 +196,9 @@ def environment():
 
 def set_environment(**how):
     """Set the options of all later statements: threads, memory_limit in bytes, target ("cpu",
-    "cuda", "auto" or "interpreter"), tmp, the folder of temporary files, and progress, whether a
-    line on the terminal says how far a long run is. What is not given is the default.
+    "cuda", "auto" or "interpreter"), tmp, the folder of temporary files, progress, whether a line
+    on the terminal says how far a long run is, and ranks, the number of ranks in this process. What
+    is not given is the default.
 
     >>> import distaff
     >>> distaff.options(threads=1)

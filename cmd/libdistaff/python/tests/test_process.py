@@ -109,3 +109,26 @@ def test_command_line():
     assert r.returncode == 0 and r.stdout.startswith("distaff ")
     r = subprocess.run([sys.executable, "-m", "distaff", "rum"], capture_output=True, text=True)
     assert r.returncode == 2 and "run" in r.stderr
+
+
+RANKS = """
+import numpy as np, scipy.sparse as sp, distaff
+distaff.options(ranks=3)
+a = sp.random(100, 80, 0.1, "csr", random_state=1)
+x, y = np.arange(80.0), np.ones(100)
+for _ in range(3):
+    assert np.allclose(distaff.compile("y(i) = A(i,j) * x(j)")(A=a, x=x), a @ x)
+    assert np.allclose(distaff.compile("y(i) += A(i,j) * x(j)")(A=a, x=x, y=y), a @ x + 1)
+assert np.allclose(distaff.einsum("ij,kj->ik", a, a).toarray(), (a @ a.T).toarray())
+try:
+    distaff.einsum("i,i->", np.ones(2), np.ones(3))
+    raise SystemExit("no error")
+except ValueError:
+    pass
+r = distaff.program("tensor A(n, m): ds\\ntotal = A(i,j)\\n")(A=a)
+assert np.isclose(r.total, a.sum())
+"""
+
+
+def test_ranks():
+    assert subprocess.run([sys.executable, "-c", RANKS]).returncode == 0

@@ -39,7 +39,7 @@ def test_matrix_times_vector(format, dtype):
                           a.toarray().sum(0))
 
 
-@pytest.mark.parametrize("left,right", itertools.product(["csr", "csc", "coo"], repeat=2))
+@pytest.mark.parametrize("left,right", list(itertools.product(["csr", "csc", "coo"], repeat=2)))
 def test_product_of_sparse(left, right):
     a, b = matrix(6, 8).asformat(left), matrix(8, 5).asformat(right)
     c = distaff.compile("C(i,k) = A(i,j) * B(j,k)")(A=a, B=b)
@@ -180,12 +180,47 @@ def test_third_order():
         assert np.array_equal(got if isinstance(got, np.ndarray) else got.todense(), t)
 
 
+def test_strided_lists():
+    """Coordinates that are views of one array, as numpy.unravel_index returns."""
+    d = dense(4, 5, 6) * (rng.random((4, 5, 6)) < 0.3)
+    at = np.flatnonzero(d)
+    i, j, k = np.unravel_index(at, d.shape)
+    s = distaff.Sparse(d.shape, "ucq", [(np.array([0, at.size]), i), (None, j), (None, k)],
+                       np.repeat(d.reshape(-1)[at], 2)[::2])
+    assert np.array_equal(s.todense(), d)
+    i, j = np.array([[0, 1], [1, 0], [2, 2]]).T
+    m = sp.coo_matrix((np.ones(6)[::2], (i, j)), (3, 3))
+    m.row, m.col = i, j
+    for _ in range(2):
+        assert np.array_equal(distaff.einsum("ij->ij", m).toarray(), m.toarray())
+    c = sp.csr_matrix(np.eye(3))
+    c.indices, c.data = np.repeat(c.indices, 2)[::2], np.repeat(c.data * 3, 2)[::2]
+    for _ in range(2):
+        assert np.array_equal(distaff.einsum("ij,j->i", c, np.ones(3)), [3, 3, 3])
+
+
 def test_empty():
     a = sp.csr_matrix((3, 4))
     assert np.array_equal(distaff.einsum("ij,j->i", a, np.ones(4)), np.zeros(3))
     assert distaff.einsum("ij,jk->ik", a, sp.csr_matrix((4, 2))).nnz == 0
     assert distaff.einsum("ij->i", np.zeros((0, 3))).shape == (0,)
     assert np.array_equal(distaff.einsum("ij->i", np.zeros((3, 0))), np.zeros(3))
+
+
+def test_scipy_of_any_order():
+    if not hasattr(sp, "coo_array"):
+        pytest.skip("SciPy has no coo_array")
+    t = dense(4, 5, 6) * (rng.random((4, 5, 6)) < 0.3)
+    try:
+        x = sp.coo_array(t)
+    except (TypeError, ValueError):
+        pytest.skip("SciPy's COO has two dimensions only")
+    for _ in range(3):
+        y = distaff.einsum("ijk,k->ijk", x, np.arange(6.0))
+        assert type(y) is type(x) and np.array_equal(y.toarray(), t * np.arange(6))
+    assert np.array_equal(distaff.einsum("ijk->k", x), t.sum((0, 1)))
+    z = sp.coo_array(np.array([0, 2.0, 0, 3]))
+    assert np.array_equal(distaff.einsum("i,i->i", z, z).toarray(), [0, 4, 0, 9])
 
 
 def test_pydata():
@@ -218,3 +253,15 @@ def test_einsum_as_numpy():
             operands.append(dense(*sizes))
         want = np.einsum(s, *operands)
         assert np.array_equal(distaff.einsum(s, *operands), want), s
+
+
+def test_reductions():
+    a, b, y = dense(4, 5), dense(5, 3), dense(4)
+    assert np.array_equal(distaff.einsum("ij,jk->ik", a, b, reduce="min", combine="+"),
+                          (a[:, :, None] + b[None]).min(1))
+    assert distaff.einsum("ij->", a, reduce="max") == a.max()
+    s = matrix(4, 5)
+    assert np.array_equal(distaff.einsum("ij->i", -s, reduce="max"), (-s.toarray()).max(1))
+    f = distaff.compile("y(i) max= A(i,j)")
+    for _ in range(3):
+        assert np.array_equal(f(A=a, y=y), np.maximum(y, a.max(1)))
