@@ -162,8 +162,8 @@ func (j *FileJob) mayHaveGPU() bool {
 func (j *FileJob) needsGPU() string {
 	for s := range j.File.Statements() {
 		if s.On == env.OnGPU {
-			line, col := j.File.Position(s.Span().Pos)
-			return fmt.Sprintf("%s:%d:%d: on %s", tensor.Printable(j.File.Name), line, col, s.On)
+			file, line, col := j.File.Place(s.Span().Pos)
+			return fmt.Sprintf("%s:%d:%d: on %s", tensor.Printable(file), line, col, s.On)
 		}
 	}
 	return ""
@@ -261,9 +261,9 @@ func (j *FileJob) job(x jobs.Statement) StatementJob {
 	k.Schedule, k.fileMachine, k.filePlacements = g.Schedule, g.Machine, g.Placements
 	k.Splits, k.BlockOrder, k.Extend, k.Map = s.Split, s.Order, s.Extend, s.Map
 	k.Network, k.IntermediateOrder, k.on = s.Network, s.IntermediateOrder, s.On
-	line, _ := j.File.Position(s.Span().Pos)
+	file, line, _ := j.File.Place(s.Span().Pos)
 	if j.Note != nil {
-		where := fmt.Sprintf("%s:%d: ", tensor.Printable(j.File.Name), line)
+		where := fmt.Sprintf("%s:%d: ", tensor.Printable(file), line)
 		k.Note = func(note string) { j.Note(where + note) }
 	}
 	return StatementJob{k, line, s.Locate}

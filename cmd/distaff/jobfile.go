@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,7 +61,13 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := jobfile.Parse(name, string(text))
+	f, err := jobfile.ParseFiles(name, string(text), func(name string) (string, error) {
+		text, err := os.ReadFile(name)
+		if path := (*fs.PathError)(nil); errors.As(err, &path) {
+			err = errors.New(diag.Sprintf("%s: %v", name, path.Err))
+		}
+		return string(text), err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -325,8 +332,8 @@ func runFile(x *invocation) error {
 	}
 	for _, s := range report.Statements {
 		if x.flags.Bool("v") && s.Runs > 0 {
-			x.note("%s:%d: %s: %s in %.3g ms; the first took %.3g ms", x.flags.Args().First(), s.Line,
-				s.Statement, tensor.Count(s.Runs, "run"), 1e3*s.Seconds, 1e3*s.First)
+			x.note("%s:%d: %s: %s in %.3g ms; the first took %.3g ms",
+				cmp.Or(s.File, x.flags.Args().First()), s.Line, s.Statement, tensor.Count(s.Runs, "run"), 1e3*s.Seconds, 1e3*s.First)
 		}
 	}
 	return errors.Join(err, werr)

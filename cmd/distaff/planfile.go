@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -16,7 +17,8 @@ func printFilePlan(w io.Writer, file string, p *spmd.PlannedFile) {
 		if k > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s:%d: %s\n", tensor.Printable(file), s.Line, tensor.Count(s.Runs, "run"))
+		fmt.Fprintf(w, "%s:%d: %s\n", tensor.Printable(cmp.Or(s.File, file)), s.Line,
+			tensor.Count(s.Runs, "run"))
 		if s.Plan == nil {
 			fmt.Fprintln(w, s.Text)
 			if s.Memory > 0 {

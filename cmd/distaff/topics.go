@@ -56,7 +56,7 @@ func newTopic(name string) topic {
 		"{{types}}", strings.Join(types, " "),
 		"{{commands}}", table(schedule.Help()),
 		"{{lines}}", table(jobfile.Lines),
-		"{{whole}}", table(jobfile.Whole),
+		"{{whole}}", strings.Join(jobfile.Linalgs(), " "),
 		"{{clauses}}", table(jobfile.Clauses),
 		"{{indented}}", table(jobfile.Indented),
 		"{{files}}", table(convert.Help()),

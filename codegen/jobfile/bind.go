@@ -61,6 +61,8 @@ func (f *File) bind(items []Item) error {
 			err = it.bind()
 		case *Repeat:
 			err = f.bindRepeat(it)
+		case *Call:
+			err = f.bind(it.Body)
 		case *If:
 			f.bindCond(it.Cond)
 			if err = f.bind(it.Then); err == nil {
@@ -137,7 +139,7 @@ func (s *Statement) bind() error {
 	f := s.file
 	if p := f.Param(s.raw.LHS.Name); p != nil {
 		return f.Errorf(s.raw.LHS.At, NameClash,
-			"got the param %s of line %d on the left side, want a tensor", p.Name, f.line(p.span))
+			"got the param %s of line %s on the left side, want a tensor", p.Name, f.line(p.span))
 	}
 	stmt := *s.raw
 	stmt.RHS = f.put(s.raw.RHS, nil)
@@ -147,7 +149,7 @@ func (s *Statement) bind() error {
 		if p := f.Param(a.Name); p != nil {
 			if len(a.Vars) > 0 {
 				return f.Errorf(a.At, NameClash,
-					"got the param %s of line %d with index variables, want %s alone: a param "+
+					"got the param %s of line %s with index variables, want %s alone: a param "+
 						"is a number", p.Name, f.line(p.span),
 					p.Name)
 			}
@@ -234,12 +236,6 @@ func (f *File) put(e notation.Expr, keep func(name string) bool) notation.Expr {
 		return &notation.Sum{Op: e.Op, Vars: e.Vars, VarAt: e.VarAt, X: f.put(e.X, keep), At: e.At}
 	}
 	return e
-}
-
-// line returns the line where s begins.
-func (f *File) line(s span) int {
-	n, _ := f.Position(s.Pos)
-	return n
 }
 
 // edit is the replacement of text[pos:end] by size bytes.

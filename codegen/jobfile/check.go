@@ -80,11 +80,11 @@ func (c *checker) recordName(name, thing string, at notation.Span) error {
 
 func (c *checker) clash(name, what string, at notation.Span, old named) error {
 	if old.what == what {
-		return c.f.Errorf(at, NameClash, "got %s %s twice, the first on line %d, want it once", what,
+		return c.f.Errorf(at, NameClash, "got %s %s twice, the first on line %s, want it once", what,
 			name, c.f.line(span(old.at)))
 	}
 	return c.f.Errorf(at, NameClash,
-		"got %s as a %s, but it is a %s on line %d; want different names",
+		"got %s as a %s, but it is a %s on line %s; want different names",
 		name, what, old.what, c.f.line(span(old.at)))
 }
 
@@ -99,6 +99,12 @@ func (c *checker) declareNames() error {
 			if err = c.recordName(it.Name, "machine", it.at); err == nil {
 				err = c.recordLevels(it)
 			}
+		case *Def:
+			if err = c.recordName(it.Name, "function", it.at); err == nil {
+				err = c.def(it)
+			}
+		case *Proc:
+			err = c.recordName(it.Name, "procedure", it.at)
 		case *Tensor:
 			err = c.recordName(it.Name, "tensor", it.at)
 			c.states[it.Name] = &state{t: it, at: it.at}
@@ -236,7 +242,7 @@ func (c *checker) outputs() error {
 		}
 		if old := files[t.To]; old != nil {
 			return c.f.Errorf(t.ToAt, Declaration,
-				"got %q for tensor %s, but tensor %s is written to the same file (line %d); "+
+				"got %q for tensor %s, but tensor %s is written to the same file (line %s); "+
 					"want different files", t.To,
 				t.Name, old.Name, c.f.line(span(old.ToAt)))
 		}

@@ -66,6 +66,8 @@ func (p *parser) cond(r *reader, word string) *Cond {
 		r.fail(at, Syntax, "got a second comparison, %s, want only one", op)
 	}
 	c.span = span{Pos: x.Pos, End: y.End}
+	x, r.err = p.expanded(x, r.err)
+	y, r.err = p.expanded(y, r.err)
 	c.rawX, c.rawY = r.expr(x), r.expr(y)
 	for _, e := range []notation.Expr{c.rawX, c.rawY} {
 		notation.Walk(e, func(e notation.Expr) bool {

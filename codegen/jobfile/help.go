@@ -14,19 +14,12 @@ var Lines = Help{
 	{"if COND { ... } else { ... }", "runs the lines of one of the two blocks"},
 	{"break if COND", "ends the repeat around it"},
 	{"continue if COND", "ends the pass of the repeat around it"},
+	{"def NAME(x) = EXPR", "a function of scalars for the lines below"},
+	{"proc NAME(A, B) { ... }", "a procedure over tensors for the lines below"},
+	{"call NAME(X, Y)", "runs a procedure"},
+	{"include \"FILE\"", "reads another job file here"},
 	{"print NAME", "prints a scalar, or one line about a tensor"},
 	{"place NAME (x,y) -> M(x)", "moves a tensor to other ranks"},
-}
-
-// Whole is the help about the functions of whole matrices. Each form has the name of its function.
-var Whole = Help{
-	{"X = solve(A, B)", "the solution of A X = B"},
-	{"X = inv(A), X = pinv(A)", "the inverse, or the Moore-Penrose inverse"},
-	{"(Q, R) = qr(A)", "the reduced factors of A = Q R"},
-	{"(U, s, V) = svd(A)", "the reduced factors of A(i,j) = U(i,k) * s(k) * V(k,j)"},
-	{"(w, V) = eigh(A)", "eigenvalues and eigenvectors of a Hermitian matrix"},
-	{"L = cholesky(A)", "the lower factor of A = L L^H"},
-	{"d = det(A)", "the determinant"},
 }
 
 // Clauses is the help about the clauses that can follow a tensor's declaration, on the same line.

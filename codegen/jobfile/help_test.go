@@ -29,16 +29,3 @@ func TestHelp(t *testing.T) {
 		}
 	}
 }
-
-// TestWholeHelp checks that the help has each function of whole matrices.
-func TestWholeHelp(t *testing.T) {
-	text := ""
-	for _, h := range Whole {
-		text += h[0] + "\n"
-	}
-	for _, name := range Linalgs() {
-		if !strings.Contains(text, " "+name+"(") {
-			t.Errorf("the help lacks %s", name)
-		}
-	}
-}

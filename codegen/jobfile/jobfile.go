@@ -17,6 +17,7 @@
 // # Files
 //
 //	jobfile.go    File and its items
+//	source.go     places in the file, in included files and in calls
 //	lines.go      comments, lines, indentation
 //	parse.go      Parse: items and blocks
 //	declare.go    param, machine, tensor
@@ -25,6 +26,8 @@
 //	size.go       Size
 //	cond.go       Cond
 //	linalg.go     functions of whole matrices
+//	def.go        functions of scalars, and their calls
+//	proc.go       procedures and their calls
 //	bind.go       Bind: puts numbers in place of params
 //	check.go      Check: names and declarations
 //	order.go      Check: in the order of execution
@@ -70,10 +73,12 @@ type File struct {
 	// Formats has the formats of temporaries, which -f gives. It may be nil.
 	Formats map[string]string
 
-	text   string   // without a byte order mark
-	clean  string   // text with spaces in place of comments
-	params []*Param // in order
-	named  map[string]*Param
+	text  string // without a byte order mark
+	clean string // text with spaces in place of comments
+	// segments has the parts of text, in order.
+	segments []*segment
+	params   []*Param // in order
+	named    map[string]*Param
 	// maybe has, after Check, the tensors that may have no values at the end of the file: by name,
 	// what a message says about the tensor.
 	maybe map[string]string
@@ -84,19 +89,9 @@ type File struct {
 // values.
 func (f *File) MayLackValues(name string) string { return f.maybe[name] }
 
-// Text returns the file's text without a byte order mark. Spans are offsets in this text.
+// Text returns the file's text without a byte order mark. Spans are offsets in this text. The texts
+// of included files, and the texts that calls make, follow the text of the file.
 func (f *File) Text() string { return f.text }
-
-// Errorf returns an error at a place of the file.
-func (f *File) Errorf(at notation.Span, code diag.Code, format string, args ...any) *diag.Error {
-	return diag.At(code, f.text, at.Pos, at.End, format, args...).InFile(f.Name, 1, 1)
-}
-
-// Position returns the line and column of an offset in the text, both counted from 1.
-func (f *File) Position(offset int) (line, col int) {
-	e := f.Errorf(notation.Span{Pos: offset, End: offset}, Syntax, "")
-	return e.Line, e.Col
-}
 
 // Statements returns the statements in the order of the text.
 func (f *File) Statements() iter.Seq[*Statement] {
@@ -128,13 +123,16 @@ func all(items []Item, yield func(Item) bool) bool {
 	return true
 }
 
-// Blocks returns the lists of items inside an item, in the order of the text.
+// Blocks returns the lists of items inside an item, in the order of the text. The items inside a
+// call are the items of the procedure, with the names of the call.
 func Blocks(it Item) [][]Item {
 	switch it := it.(type) {
 	case *Repeat:
 		return [][]Item{it.Body}
 	case *If:
 		return [][]Item{it.Then, it.Else}
+	case *Call:
+		return [][]Item{it.Body}
 	}
 	return nil
 }
@@ -225,8 +223,8 @@ func (f *File) Assigned(name string) (order int, ok bool) {
 	return 0, false
 }
 
-// Item is a *Param, *Machine, *Tensor, *Statement, *Place, *Repeat, *If, *Leave, *Linalg or
-// *Print.
+// Item is a *Param, *Machine, *Tensor, *Statement, *Place, *Repeat, *If, *Leave, *Linalg,
+// *Def, *Proc, *Call or *Print.
 type Item interface {
 	// Span returns the place of the item in the file, without the lines that are indented under it.
 	Span() notation.Span

@@ -62,7 +62,7 @@ func TestConjugateGradients(t *testing.T) {
 		s.Stmt.Src[s.Stmt.LHS.At.Pos:s.Stmt.LHS.At.End] != "r(i)" {
 		t.Errorf("got %q with the left side at %v", s.Text, s.Stmt.LHS.At)
 	}
-	if line, col := f.Position(s.Pos); line != 14 || col != 3 {
+	if file, line, col := f.Place(s.Pos); file != f.Name || line != 14 || col != 3 {
 		t.Errorf("the statement stands at %d:%d", line, col)
 	}
 }

@@ -288,7 +288,7 @@ func (c *sizeChecker) linalg(t *Linalg) error {
 	for k, name := range t.Out {
 		dims := make([]notation.Known, len(out[k]))
 		for m, n := range out[k] {
-			dims[m] = notation.Known{Size: n, Exact: true, From: fmt.Sprintf("line %d", c.f.line(t.span))}
+			dims[m] = notation.Known{Size: n, Exact: true, From: fmt.Sprintf("line %s", c.f.line(t.span))}
 			if old := c.dims[name]; len(old) > m && old[m].Exact && old[m].Size != n {
 				return c.f.Errorf(t.outAt[k], diag.SizeClash,
 					"got size %d for mode %d of %s from %s, but %d from %s; want the same size",

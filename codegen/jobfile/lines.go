@@ -15,24 +15,24 @@ const (
 )
 
 // blockKeywords lists the first words of lines that end with the brace of a block.
-var blockKeywords = []string{"repeat", "if", "else"}
+var blockKeywords = []string{"repeat", "if", "else", "proc"}
 
 // tabStop is the distance between the columns of tabs.
 const tabStop = 8
 
-// clean returns the text with spaces in place of comments. A quote that is not closed on its line
+// clean returns the text of a segment with spaces in place of comments. A quote that is not closed on its line
 // is an error, and so is a NUL character outside comments.
-func clean(f *File) (string, error) {
-	out := []byte(f.text)
+func clean(f *File, s *segment) (string, error) {
+	out := []byte(f.text[s.Pos:s.End])
+	at := func(k int) notation.Span { return notation.Span{Pos: s.Pos + k, End: s.Pos + k + 1} }
 	quote := -1 // the place of the open quote
 	for k := 0; k < len(out); k++ {
 		switch c := out[k]; {
 		case c == '\n' && quote >= 0:
-			return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax,
+			return "", f.Errorf(at(quote), Syntax,
 				"got a file name without its second quote, want one on the same line")
 		case c == 0:
-			return "", f.Errorf(notation.Span{Pos: k, End: k + 1}, Syntax, "got a NUL character, want "+
-				"text")
+			return "", f.Errorf(at(k), Syntax, "got a NUL character, want text")
 		case c == '"' && quote >= 0:
 			quote = -1
 		case c == '"':
@@ -48,7 +48,7 @@ func clean(f *File) (string, error) {
 		}
 	}
 	if quote >= 0 {
-		return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax,
+		return "", f.Errorf(at(quote), Syntax,
 			"got a file name without its second quote, want one on the same line")
 	}
 	return string(out), nil
@@ -63,15 +63,16 @@ type line struct {
 
 // lineReader splits a text without comments into lines.
 type lineReader struct {
-	f  *File
-	at int
+	f     *File
+	at    int
+	limit int // the end of the text to split
 	// inside is true if a part of the current line is already consumed.
 	inside bool
 }
 
 // peek returns the next line without consuming it. ok is false at the end of the file.
 func (r *lineReader) peek() (l line, ok bool, err error) {
-	text, k, indent, inside := r.f.clean, r.at, 0, r.inside
+	text, k, indent, inside := r.f.clean[:r.limit], r.at, 0, r.inside
 	for ; k < len(text); k++ {
 		switch c := text[k]; c {
 		case '\n':
@@ -105,7 +106,7 @@ type bracket struct {
 // is outside brackets and does not follow an operator, at the brace that opens a block, or at the
 // brace that closes it.
 func (r *lineReader) end(from int) (int, error) {
-	text := r.f.clean
+	text := r.f.clean[:r.limit]
 	if text[from] == '}' {
 		return from + 1, nil
 	}
@@ -225,19 +226,39 @@ func wordByte(c byte) bool {
 // in the file, except for a file that is too large. They include the errors of Bind with the values
 // of the file's own params.
 func Parse(name, text string) (*File, error) {
-	f := &File{Name: name, text: strings.TrimPrefix(text, "\ufeff"), named: map[string]*Param{}}
+	return ParseFiles(name, text, nil)
+}
+
+// ParseFiles parses a job file that may include other files. read returns the text of an included
+// file. If it is nil, includes are refused. See Parse.
+func ParseFiles(name, text string, read func(name string) (string, error)) (*File, error) {
+	f := &File{Name: name, named: map[string]*Param{}}
 	if len(text) > MaxBytes {
 		return nil, &diag.Error{Code: diag.TooLarge,
 			Msg:  diag.Sprintf("got a job file of %d bytes, want at most %d", len(text), MaxBytes),
 			File: name}
 	}
-	var err error
-	if f.clean, err = clean(f); err != nil {
+	text = strings.TrimPrefix(text, "\ufeff")
+	s := f.addSegment(&segment{name: name}, text, text)
+	clean, err := clean(f, s)
+	if err != nil {
 		return nil, err
 	}
-	p := &parser{f: f, lines: lineReader{f: f}, tensors: map[string]bool{}}
-	if f.Items, err = p.items(0); err != nil {
+	f.clean = clean + "\n"
+	p := &parser{f: f, read: read, tensors: map[string]bool{}, defs: map[string]*Def{},
+		procs: map[string]*Proc{}}
+	err = p.within(s, func() error {
+		f.Items, err = p.items(0)
+		return err
+	})
+	if err == nil {
+		err = p.checkFresh()
+	}
+	if err != nil {
 		return nil, err
+	}
+	for s := range f.Statements() {
+		s.raw.Src = f.text
 	}
 	return f, f.Bind(nil)
 }

@@ -155,7 +155,7 @@ func (c *checker) placement(t *Tensor, p *Placed) error {
 		n, ok := c.names[l.Machine]
 		if ok && n.what != "machine" && n.what != "machine level" {
 			return c.f.Errorf(at, NameClash,
-				"got %s as a machine, but it is a %s on line %d; want different names",
+				"got %s as a machine, but it is a %s on line %s; want different names",
 				l.Machine, n.what,
 				c.f.line(span(n.at)))
 		}

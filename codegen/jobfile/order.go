@@ -68,6 +68,8 @@ func (c *checker) items(items []Item) error {
 			}
 		case *Repeat:
 			err = c.repeat(it)
+		case *Call:
+			err = c.items(it.Body)
 		case *If:
 			err = c.branches(it)
 		case *Leave:
@@ -162,7 +164,7 @@ func (c *checker) mayLackValues(by Item) string {
 	if l, ok := by.(*Leave); ok {
 		word = l.Word()
 	}
-	return fmt.Sprintf("may have no values: whether it is computed depends on the %s of line %d",
+	return fmt.Sprintf("may have no values: whether it is computed depends on the %s of line %s",
 		word, c.f.line(span(by.Span())))
 }
 
@@ -179,7 +181,7 @@ func (c *checker) cond(cond *Cond) error {
 		}
 		if s.t.Order != 0 {
 			return c.f.Errorf(a.At, diag.OrderMismatch,
-				"got %s in a condition, want a scalar: %[1]s has %s (line %d)", a.Name,
+				"got %s in a condition, want a scalar: %[1]s has %s (line %s)", a.Name,
 				tensor.Count(s.t.Order, "mode"), c.f.line(span(s.at)))
 		}
 	}
@@ -212,14 +214,14 @@ func (c *checker) read(name string, at notation.Span) (*state, error) {
 		return nil, e
 	case s == nil:
 		return nil, c.f.Errorf(at, ReadEarly,
-			"got %s, which has no values yet: line %d is the first to compute it", name, line)
+			"got %s, which has no values yet: line %s is the first to compute it", name, line)
 	case !later:
 		return nil, c.f.Errorf(at, ReadEarly,
-			"got %s, which has no values: its declaration on line %d has no from, and no "+
+			"got %s, which has no values: its declaration on line %s has no from, and no "+
 				"statement computes it", name, c.f.line(span(s.at)))
 	}
 	return nil, c.f.Errorf(at, ReadEarly,
-		"got %s, which has no values yet: its declaration on line %d has no from, and line %d "+
+		"got %s, which has no values yet: its declaration on line %s has no from, and line %s "+
 			"is the first to compute it", name, c.f.line(span(s.at)), line)
 }
 
@@ -248,7 +250,7 @@ func (c *checker) modes(s *state, a *notation.Access) error {
 	if s.t.Order == len(a.Vars) {
 		return nil
 	}
-	return c.f.Errorf(a.At, diag.OrderMismatch, "got %s with %s, want %d, as on line %d", a.Name,
+	return c.f.Errorf(a.At, diag.OrderMismatch, "got %s with %s, want %d, as on line %s", a.Name,
 		tensor.Count(len(a.Vars), "mode"), s.t.Order, c.f.line(span(s.at)))
 }
 

@@ -13,14 +13,22 @@ import (
 type parser struct {
 	f     *File
 	lines lineReader
-	loops int // the repeats around the current place
+	loops int                               // the repeats around the current place
+	read  func(name string) (string, error) // reads an included file; nil if there are none
+	defs  map[string]*Def
+	procs map[string]*Proc
+	// current is the procedure that is being defined, or nil. called is the number of calls so far,
+	// and fresh has the names that they made for local tensors.
+	current *Proc
+	called  int
+	fresh   []string
 	// tensors has the names that declarations and left sides have given to tensors so far.
 	tensors map[string]bool
 }
 
 // keywords lists the words that begin items other than statements.
 var keywords = []string{"param", "machine", "tensor", "place", "repeat", "if", "break", "continue",
-	"print"}
+	"print", "def", "proc", "call", "include"}
 
 // blockWords lists the words that begin indented lines under a statement, other than scheduling
 // commands.
@@ -50,6 +58,14 @@ func (p *parser) items(depth int) ([]Item, error) {
 			r.got("the end of the line")
 			return nil, r.err
 		}
+		if depth == 0 && keyword(p.f.clean, l.at, "include") != "" {
+			included, err := p.include(l)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, included...)
+			continue
+		}
 		item, err := p.item(l, depth)
 		if err != nil {
 			return nil, err
@@ -58,6 +74,9 @@ func (p *parser) items(depth int) ([]Item, error) {
 	}
 }
 
+// declarations lists the keywords of items that must be outside braces.
+var declarations = []string{"param", "machine", "tensor", "def", "proc", "include"}
+
 // item parses one item. Its first line is l, and its other lines follow.
 func (p *parser) item(l line, depth int) (Item, error) {
 	word := keyword(p.f.clean, l.at, keywords...)
@@ -65,9 +84,24 @@ func (p *parser) item(l line, depth int) (Item, error) {
 	case word == "" && p.isLinalg(l.at):
 		return p.linalg(l)
 	}
+	if depth > 0 && slices.Contains(declarations, word) {
+		return nil, p.f.Errorf(l.at, Declaration,
+			"got %s inside braces; declarations must be outside them", word)
+	}
 	switch word {
 	case "":
 		return p.statement(l)
+	case "proc":
+		return p.proc(l)
+	case "call":
+		p.lines.moveTo(l.at.End)
+		r := p.f.reader(l.at)
+		r.skip(word)
+		item, err := p.call(r, l, depth)
+		if err != nil {
+			return nil, err
+		}
+		return item, p.noLineIndented(l, word)
 	case "repeat":
 		return p.repeat(l, depth)
 	case "if":
@@ -81,11 +115,6 @@ func (p *parser) item(l line, depth int) (Item, error) {
 	r := p.f.reader(l.at)
 	r.skip(word)
 	r.words = secondWords[word]
-	if depth > 0 && (word == "param" || word == "machine" || word == "tensor") {
-		r.fail(l.at, Declaration,
-			"got a %s inside braces; declarations must be outside them", word)
-		return nil, r.err
-	}
 	item := p.declared(r, word, span(l.at))
 	if r.ends(wants[word]); r.err != nil {
 		return nil, r.err
@@ -107,6 +136,7 @@ var wants = map[string]string{
 	"place":   "the end of the line",
 	"print":   "the end of the line",
 	"break":   "the end of the line", "continue": "the end of the line",
+	"def": "the end of the line",
 }
 
 // declared parses an item of a job file that begins with the keyword word, such as param, tensor or
@@ -119,6 +149,8 @@ func (p *parser) declared(r *reader, word string, at span) Item {
 		return p.machine(r, at)
 	case "tensor":
 		return p.tensor(r, at)
+	case "def":
+		return p.def(r, at)
 	case "break", "continue":
 		return p.leave(r, word, at)
 	case "place":
@@ -245,11 +277,11 @@ func (p *parser) leave(r *reader, word string, at span) Item {
 // the line, and depth the number of blocks around the line.
 func (p *parser) block(r *reader, l line, depth int, word string) (body []Item, err error) {
 	brace := l.at.End
-	for brace < len(p.f.clean) && p.f.clean[brace] != '{' && p.f.clean[brace] != '\n' {
+	for brace < p.lines.limit && p.f.clean[brace] != '{' && p.f.clean[brace] != '\n' {
 		brace++
 	}
 	open := notation.Span{Pos: brace, End: brace + 1}
-	if r.err == nil && (brace == len(p.f.clean) || p.f.clean[brace] != '{') {
+	if r.err == nil && (brace == p.lines.limit || p.f.clean[brace] != '{') {
 		r.at = r.end
 		r.got(`"{" and the lines of the ` + word)
 	}

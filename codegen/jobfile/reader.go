@@ -229,7 +229,5 @@ func (f *File) placed(err error, pos int) error {
 	if !errors.As(err, &d) {
 		return err
 	}
-	c := *d
-	c.Pos, c.End, c.Src = pos+c.Pos, pos+c.End, f.text
-	return c.InFile(f.Name, 1, 1)
+	return f.placedAt(d, notation.Span{Pos: pos + d.Pos, End: pos + d.End})
 }

@@ -115,7 +115,7 @@ func (c *sizeChecker) declared(t *Tensor) error {
 			n, ok := c.names[name]
 			exact, bound = exact && n.Exact, bound && ok
 		}
-		dims[m].From = cmp.Or(s.From(), fmt.Sprintf("line %d", c.f.line(t.span)))
+		dims[m].From = cmp.Or(s.From(), fmt.Sprintf("line %s", c.f.line(t.span)))
 		if name, ok := s.Name(); ok {
 			if _, ok := c.f.Sizes[name]; ok {
 				dims[m].From = c.names[name].From
@@ -170,7 +170,7 @@ func (c *sizeChecker) statement(s *Statement) error {
 	case err != nil:
 		return s.Locate(err)
 	}
-	from := fmt.Sprintf("line %d", c.f.line(s.span))
+	from := fmt.Sprintf("line %s", c.f.line(s.span))
 	for _, name := range slices.Sorted(maps.Keys(sizes.Dims)) {
 		old, ok := c.dims[name]
 		dims := make([]notation.Known, len(sizes.Dims[name]))

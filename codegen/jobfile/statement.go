@@ -28,14 +28,18 @@ func (p *parser) statement(l line) (Item, error) {
 		r.got("a statement, as in y(i) = A(i,j) * x(j), or " + strings.Join(keywords, ", "))
 		return nil, r.err
 	}
-	raw, err := notation.ParseIn(f.clean, l.at)
+	at, err := p.expanded(l.at, nil)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := notation.ParseIn(f.clean, at)
 	if err != nil {
 		return nil, suggestKeyword(f.placed(err, 0), f.clean[l.at.Pos:l.at.End], keywords)
 	}
-	raw.Src = f.text
 	p.tensors[raw.LHS.Name] = true
-	s := &Statement{span: span(l.at), Stmt: raw, file: f, raw: raw}
+	s := &Statement{span: span(at), Stmt: raw, file: f, raw: raw}
 	p.lines.moveTo(l.at.End)
+	defer p.inProc(s, l.at.Pos)
 	for !l.inside {
 		next, ok, err := p.indentedLine(l)
 		if err == nil && ok {
@@ -50,6 +54,22 @@ func (p *parser) statement(l line) (Item, error) {
 		p.lines.moveTo(next.at.End)
 	}
 	return s, nil
+}
+
+// inProc records the lines of a statement, from a place up to the current one, in the procedure that is
+// being defined.
+func (p *parser) inProc(s *Statement, from int) {
+	if p.current == nil {
+		return
+	}
+	vars := map[string]bool{}
+	for _, a := range append(s.raw.Accesses(), s.raw.LHS) {
+		for _, v := range a.Vars {
+			vars[v] = true
+		}
+	}
+	p.current.lines = append(p.current.lines,
+		procLine{notation.Span{Pos: from, End: p.lines.at}, vars})
 }
 
 // addLine adds a line that is indented under s.
@@ -188,7 +208,7 @@ func (s *Statement) Locate(err error) error {
 	}
 	c := *d
 	switch {
-	case d.Src == f.text || d.Src == f.clean:
+	case d.Src == f.text || d.Src == f.clean || d.Src == s.raw.Src:
 	case s.command(d) != nil:
 		cmd := s.command(d)
 		c.Pos = cmd.span.Pos + offsetBefore(cmd.edits, d.Pos)
@@ -201,8 +221,7 @@ func (s *Statement) Locate(err error) error {
 	default:
 		c.Pos, c.End = s.span.Pos, s.span.End
 	}
-	c.Src = f.text
-	return c.InFile(f.Name, 1, 1)
+	return f.placedAt(d, notation.Span{Pos: c.Pos, End: c.End})
 }
 
 // networkLine returns the line that says how products are contracted.

@@ -103,7 +103,7 @@ func (c *typeChecker) statement(s *Statement) error {
 	if err != nil {
 		if written && !c.given[left.Name] {
 			return c.f.Errorf(left.At, diag.LossyType,
-				"got values of type %s for %s, which has type %s since line %d; want either "+
+				"got values of type %s for %s, which has type %s since line %s; want either "+
 					"values that this type can hold, or another type in a declaration, as in "+
 					"tensor %s type %s",
 				c.natural(s), left.Name, want, c.f.line(span(at)), declared(left), c.natural(s))

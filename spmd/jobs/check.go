@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"distaff/codegen/jobfile"
-	"distaff/io/tensor"
 	"distaff/spmd/program"
 )
 
@@ -59,8 +58,7 @@ func (c *checks) finish() (err error) {
 func (c *checks) compare(s *jobfile.Statement, k *program.Statement, n *program.Snapshot,
 	ordinal string) error {
 	defer n.Close()
-	line, _ := c.r.names.f.Position(s.Span().Pos)
-	where := fmt.Sprintf("%s:%d: %s run: ", tensor.Printable(c.r.names.f.Name), line, ordinal)
+	where := fmt.Sprintf("%s: %s run: ", c.r.names.where(s), ordinal)
 	var differs string
 	err := program.Shared(c.r.p, &differs, func() error {
 		said, d, err := k.Compare(n)

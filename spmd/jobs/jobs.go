@@ -33,7 +33,6 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/place"
-	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/input"
 	"distaff/spmd/prepared"
@@ -71,18 +70,19 @@ type Options struct {
 	Leaves func(ctx context.Context, s Statement, ranks int) ([]*codegen.Unit, error)
 }
 
-// Taken holds the time and traffic of one statement of a file, or of one function of whole matrices,
-// which has no schedule, compiler and target.
+// Taken holds the time and traffic of one statement of a file, or of one function of whole
+// matrices. Such a function has no schedule, compiler and target.
 type Taken struct {
 	Statement string  `json:"statement"`
+	File      string  `json:"file,omitempty"` // an included file, or "" for the job file
 	Line      int     `json:"line"`
 	Runs      int64   `json:"runs"`
 	Seconds   float64 `json:"seconds"` // sum over all runs
 	First     float64 `json:"first"`   // the first run, with its preparation unless a warmup did it
 	Schedule  string  `json:"schedule"`
 	Compiler  string  `json:"compiler"`
-	// Target names the target of the statement. TargetReason says why it was chosen. It is "" if Target
-	// is the target of the job.
+	// Target names the target of the statement. TargetReason says why it was chosen. It is "" if
+	// Target is the target of the job.
 	Target       string `json:"target"`
 	TargetReason string `json:"target_reason,omitempty"`
 	// Comm is the traffic of the statement in the last run of the whole file. It includes the
@@ -251,7 +251,8 @@ func (r *execution) passes() error {
 func (r *execution) list() {
 	var items []jobfile.Item
 	for it := range jobfile.All(r.names.f.Items) {
-		took := Taken{Line: r.names.line(it)}
+		took := Taken{}
+		took.File, took.Line = r.names.fileLine(it)
 		switch it := it.(type) {
 		case *jobfile.Statement:
 			took.Statement, took.Schedule = it.Text, scheduleText(it)
@@ -354,6 +355,8 @@ func (r *execution) item(it jobfile.Item) (left *jobfile.Leave, err error) {
 	switch t := it.(type) {
 	case *jobfile.Repeat:
 		return nil, r.repeat(t)
+	case *jobfile.Call:
+		return r.items(t.Body)
 	case *jobfile.If:
 		met, err := t.Cond.Eval(r.p.Value)
 		switch {
@@ -423,8 +426,7 @@ func (r *names) at(it jobfile.Item, err error) error {
 			return located{err}
 		}
 	}
-	line, col := r.f.Position(it.Span().Pos)
-	return located{fmt.Errorf("%s:%d:%d: %w", tensor.Printable(r.f.Name), line, col, err)}
+	return r.ofFile(it.Span(), err)
 }
 
 // statement runs a statement. At its first run it prepares the statement.

@@ -18,7 +18,7 @@ func (r *execution) outputs() (list []output.Output) {
 		if to, ok := r.o.Outputs[t.Name]; ok {
 			list = append(list, output.Output{Tensor: t.Name, File: to})
 		} else if t.To != "" {
-			list = append(list, output.Output{Tensor: t.Name, File: r.names.path(t.To)})
+			list = append(list, output.Output{Tensor: t.Name, File: r.names.path(t.To, t.ToAt)})
 		}
 	}
 	return list
@@ -31,6 +31,9 @@ func Files(f *jobfile.File, given map[string]input.Input, outputs map[string]str
 	stats string) []outfile.Use {
 	r := newNames(f, given)
 	uses := []outfile.Use{{What: "the job", Path: f.Name}}
+	for _, name := range f.Included() {
+		uses = append(uses, outfile.Use{What: "an included file", Path: name})
+	}
 	var flags []output.Output
 	for _, t := range f.Tensors {
 		if in, ok := r.input(t); ok && in.File != "" {
@@ -43,7 +46,7 @@ func Files(f *jobfile.File, given map[string]input.Input, outputs map[string]str
 		if to, ok := outputs[t.Name]; ok {
 			flags = append(flags, output.Output{Tensor: t.Name, File: to})
 		} else if t.To != "" {
-			uses = append(uses, convert.Writes(r.where(t)+": to "+`"`+t.To+`"`, r.path(t.To)))
+			uses = append(uses, convert.Writes(r.where(t)+": to "+`"`+t.To+`"`, r.path(t.To, t.ToAt)))
 		}
 	}
 	return append(uses, output.Uses(flags, stats)...)

@@ -38,6 +38,7 @@ type Planned struct {
 // PlannedItem describes one item of a job file: a statement, with its plan, a function of whole
 // matrices, or a place command, which moves a tensor to a placement.
 type PlannedItem struct {
+	File  string            `json:"file,omitempty"` // an included file, or "" for the job file
 	Line  int               `json:"line"`
 	Text  string            `json:"text"`
 	Runs  int64             `json:"runs"`
@@ -232,6 +233,8 @@ func (x *follower) items(items []jobfile.Item) error {
 			err = x.fetch(it.Name, nil)
 		case *jobfile.Repeat:
 			err = x.repeat(it)
+		case *jobfile.Call:
+			err = x.items(it.Body)
 		case *jobfile.If:
 			err = x.branches(it)
 		case *jobfile.Leave:

@@ -69,8 +69,8 @@ func (r *running) text(f *jobfile.File, elapsed time.Duration, leaf string) stri
 	if r.now == nil {
 		at = r.repeats[len(r.repeats)-1].t
 	}
-	line, _ := f.Position(at.Span().Pos)
-	words := []string{fmt.Sprintf("%s:%d", tensor.Printable(f.Name), line)}
+	file, line, _ := f.Place(at.Span().Pos)
+	words := []string{fmt.Sprintf("%s:%d", tensor.Printable(file), line)}
 	for _, p := range r.repeats {
 		words = append(words, fmt.Sprintf("pass %d of %d", p.pass+1, p.t.N))
 	}

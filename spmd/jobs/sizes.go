@@ -27,7 +27,6 @@ import (
 type names struct {
 	f     *jobfile.File
 	given map[string]input.Input // inputs that flags give; they replace the inputs in the file
-	dir   string                 // folder of the file; paths in the file are relative to it
 	sizes map[string]int64       // sizes by name
 	// by name of a size: what determined the size, for messages; may be nil
 	from  map[string]string
@@ -39,7 +38,7 @@ type names struct {
 // newNames returns the names of job file f. Sizes whose values were given by flags
 // (jobfile.File.Sizes) are known from the start. given holds the inputs that flags give, by tensor.
 func newNames(f *jobfile.File, given map[string]input.Input) *names {
-	r := &names{f: f, given: given, dir: filepath.Dir(f.Name), sizes: map[string]int64{},
+	r := &names{f: f, given: given, sizes: map[string]int64{},
 		grids: map[*jobfile.Machine]*place.Machine{}}
 	maps.Copy(r.sizes, f.Sizes)
 	return r
@@ -152,13 +151,14 @@ func (r *names) found() (known, error) {
 	return known{Names: sizes.Names, From: sizes.From, Dims: sizes.Dims, Types: types}, err
 }
 
-// path returns the path of a file that the job file names. Relative paths start at the job file's
-// folder.
-func (r *names) path(name string) string {
+// path returns the path of a file that the job file names at a place. Relative paths start at the
+// folder of the job file, or of the included file with the place.
+func (r *names) path(name string, at notation.Span) string {
 	if text.Stdin(name) || filepath.IsAbs(name) {
 		return name
 	}
-	return filepath.Join(r.dir, name)
+	file, _, _ := r.f.Place(at.Pos)
+	return filepath.Join(filepath.Dir(file), name)
 }
 
 // input returns the input of a tensor, or false if it has none.
@@ -168,7 +168,7 @@ func (r *names) input(t *jobfile.Tensor) (input.Input, bool) {
 	}
 	switch {
 	case t.From != "":
-		return input.Input{File: r.path(t.From), ZeroBased: t.IndexBase == "0",
+		return input.Input{File: r.path(t.From, t.FromAt), ZeroBased: t.IndexBase == "0",
 			NoDuplicates: t.Duplicates == "error"}, true
 	case t.FromKind != "":
 		return input.Input{Generate: t.FromKind}, true
@@ -187,10 +187,10 @@ func (r *names) ofInput(t *jobfile.Tensor, err error) error {
 	return r.ofFile(t.FromAt, err)
 }
 
-// ofFile adds a position to an error of a file: the place where the job file names the file.
+// ofFile adds a position in the job file to an error.
 func (r *names) ofFile(at notation.Span, err error) error {
-	line, col := r.f.Position(at.Pos)
-	return located{fmt.Errorf("%s:%d:%d: %w", tensor.Printable(r.f.Name), line, col, err)}
+	file, line, col := r.f.Place(at.Pos)
+	return located{fmt.Errorf("%s:%d:%d: %w", tensor.Printable(file), line, col, err)}
 }
 
 // Inputs returns an error if a tensor's generated data has an unknown kind or wrong parameters, or
@@ -260,11 +260,21 @@ func (r *names) sizeFrom(t *jobfile.Tensor, mode int) string {
 
 // where returns the position of an item as FILE:LINE.
 func (r *names) where(it jobfile.Item) string {
-	return fmt.Sprintf("%s:%d", tensor.Printable(r.f.Name), r.line(it))
+	file, line, _ := r.f.Place(it.Span().Pos)
+	return fmt.Sprintf("%s:%d", tensor.Printable(file), line)
+}
+
+// fileLine returns the line of an item. file is the included file with the line, or "".
+func (r *names) fileLine(it jobfile.Item) (file string, line int) {
+	file, line, _ = r.f.Place(it.Span().Pos)
+	if file == r.f.Name {
+		file = ""
+	}
+	return file, line
 }
 
 func (r *names) line(it jobfile.Item) int {
-	line, _ := r.f.Position(it.Span().Pos)
+	_, line, _ := r.f.Place(it.Span().Pos)
 	return line
 }
 

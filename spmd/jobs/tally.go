@@ -66,8 +66,8 @@ func (x *follower) report() *Planned {
 	items := map[jobfile.Item]int{}
 	eachMove(x.names.f.Items, func(it jobfile.Item) {
 		items[it] = len(out.Items)
-		line, _ := x.names.f.Position(it.Span().Pos)
-		p := PlannedItem{Line: line, Runs: x.tally[count{item: it, what: runs}],
+		file, line := x.names.fileLine(it)
+		p := PlannedItem{File: file, Line: line, Runs: x.tally[count{item: it, what: runs}],
 			Moves: []PlannedTransfer{}, Comm: *newComm(x.ranks)}
 		switch it := it.(type) {
 		case *jobfile.Statement:

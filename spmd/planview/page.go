@@ -112,7 +112,7 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 		}
 	}
 	for k, it := range p.Items {
-		s := &section{Place: fmt.Sprintf("line %d, %s", it.Line, countOf(it.Runs, "run")),
+		s := &section{Place: fmt.Sprintf("line %d%s, %s", it.Line, ofFile(it.File), countOf(it.Runs, "run")),
 			Text:   it.Text,
 			Anchor: fmt.Sprintf("statement-%d", k)}
 		s.Stage = newStage(transfers(it, machineOf(p.Items, k)))
@@ -138,6 +138,14 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 		d.File.Totals = append(d.File.Totals, q.Total(number))
 	}
 	return d.html()
+}
+
+// ofFile returns the words for a line of an included file, or "" if file is "".
+func ofFile(file string) string {
+	if file == "" {
+		return ""
+	}
+	return " of " + file
 }
 
 // machineOf returns the plan whose machine is drawn for the moves of item k. This is the plan of
