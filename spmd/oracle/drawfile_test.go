@@ -10,6 +10,7 @@ import (
 
 	"distaff/codegen/diag"
 	"distaff/codegen/jobfile"
+	"distaff/codegen/notation"
 	"distaff/io/tensor"
 )
 
@@ -17,14 +18,20 @@ import (
 type fileGen struct {
 	*programGen
 	c    *fileProgram
-	open []*fileItem // items so far of the repeats that are being drawn
+	open []*fileItem // items so far of the blocks that are being drawn
+	// flow draws ifs, breaks and continues, so that files without them stay as they are.
+	flow *rand.Rand
+	// only has the tensors that the items being drawn may write, because a condition decides
+	// whether the items run. It is nil if they may write any tensor.
+	only map[string]bool
 }
 
 // randomFile generates job file number k of a seed. It has 2 to 8 statements, some in repeats.
 func randomFile(seed, k uint64) *fileProgram {
 	r := rand.New(rand.NewPCG(seed, k^1<<63))
 	g := &fileGen{programGen: &programGen{
-		generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()}}, c: &fileProgram{}}
+		generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()}}, c: &fileProgram{},
+		flow: rand.New(rand.NewPCG(seed^1<<62, k))}
 	g.c.ranks, g.c.repeat = 1+g.pick(40, 25, 20, 15), 1+g.pick(85, 15)
 	g.c.compile, g.c.check, g.c.machine = g.chance(0.1), g.chance(0.15), g.chance(0.2)
 	g.types = g.generator.types()
@@ -180,6 +187,8 @@ func (g *fileGen) written(text string) string {
 func (g *fileGen) item(depth int, most *int) *fileItem {
 	var it *fileItem
 	switch {
+	case depth < 3 && g.flow.Float64() < 0.1:
+		return g.branch(depth, most)
 	case depth < 2 && g.chance(0.2):
 		return g.repeated(depth, most)
 	case g.chance(0.12):
@@ -196,6 +205,9 @@ func (g *fileGen) item(depth int, most *int) *fileItem {
 			return nil
 		}
 		it = &fileItem{op: "do", stmt: text, text: g.written(text)}
+		if s, err := notation.Parse(text); err != nil || g.only != nil && !g.only[s.LHS.Name] {
+			return nil
+		}
 		if left, _, _ := strings.Cut(text, "("); slices.ContainsFunc(g.c.tensors,
 			func(t *fileTensor) bool { return t.own && t.Name == left }) {
 			return nil // the result's format would depend on whether its file was read
@@ -220,11 +232,16 @@ func (g *fileGen) repeated(depth int, most *int) *fileItem {
 	before, mark := g.w, len(g.open)
 	g.w = before.clone()
 	it := &fileItem{op: "repeat"}
+	only := g.only
 	for tries := 0; tries < 30 && *most > 0 && (len(it.body) == 0 || g.chance(0.6)); tries++ {
 		if x := g.item(depth+1, most); x != nil {
 			it.body, g.open = append(it.body, x), append(g.open, x)
 		}
+		if x := g.leave(); x != nil && len(it.body) > 0 {
+			it.body = append(it.body, x)
+		}
 	}
+	g.only = only
 	if g.chance(0.5) {
 		it.until = g.condition()
 	}
@@ -246,6 +263,59 @@ func (g *fileGen) repeated(depth int, most *int) *fileItem {
 		return it
 	}
 	return nil
+}
+
+// branch draws an if. Its items write only tensors that have values before it. It returns nil if it
+// finds none.
+func (g *fileGen) branch(depth int, most *int) *fileItem {
+	it := &fileItem{op: "if", until: g.condition()}
+	if it.until == nil {
+		return nil
+	}
+	before, mark, only := g.w, len(g.open), g.only
+	g.restrict()
+	for _, block := range []*[]*fileItem{&it.body, &it.other} {
+		g.w = before.clone()
+		for range 1 + g.flow.IntN(4) {
+			if x := g.item(depth+1, most); x != nil {
+				*block, g.open = append(*block, x), append(g.open, x)
+			}
+		}
+		g.open = g.open[:mark]
+	}
+	g.w, g.only = before, only
+	w := before.clone()
+	on, err := g.c.item(w, it)
+	if err != nil || !on || len(it.body) == 0 || !g.checks(it) {
+		return nil
+	}
+	g.w = w
+	return it
+}
+
+// restrict lets the next items write only tensors that have values now.
+func (g *fileGen) restrict() {
+	only := map[string]bool{}
+	for _, name := range g.w.valued() {
+		only[name] = g.only == nil || g.only[name]
+	}
+	g.only = only
+}
+
+// leave sometimes draws a break or a continue, and restricts the items after it.
+func (g *fileGen) leave() *fileItem {
+	if g.flow.Float64() > 0.1 {
+		return nil
+	}
+	it := &fileItem{op: []string{"break", "continue"}[g.flow.IntN(2)], until: g.condition()}
+	if it.until == nil {
+		return nil
+	}
+	if _, err := it.until.holds(g.w); err != nil {
+		return nil
+	}
+	g.restrict()
+	return it
 }
 
 // condition draws a condition over scalars. It returns nil if the file has none.

@@ -355,6 +355,20 @@ func without(items []*fileItem) [][]*fileItem {
 			x.splits = nil
 			put(&x)
 		}
+		if it.op == "if" {
+			put(it.body...)
+			put(it.other...)
+			for _, body := range without(it.body) {
+				x := *it
+				x.body = body
+				put(&x)
+			}
+			for _, other := range without(it.other) {
+				x := *it
+				x.other = other
+				put(&x)
+			}
+		}
 		if it.op != "repeat" {
 			continue
 		}

@@ -23,6 +23,7 @@ type fileProgram struct {
 	// The method follow sets the expected results:
 	says  []string // printed lines; "..." at the end of a line matches any text
 	ended bool     // a repeat whose condition was not met ends the job
+	left  string   // while a break or a continue ends a pass: its keyword
 	state map[string]*Tensor
 	runs  int
 }
@@ -40,9 +41,9 @@ type fileTensor struct {
 	to    bool // its declaration has an output file
 }
 
-// fileItem is an item of the file, or of a repeat's body.
+// fileItem is an item of the file, or of the block of a repeat or an if.
 type fileItem struct {
-	op     string // do, print, place, repeat
+	op     string // do, print, place, repeat, if, break, continue
 	stmt   string
 	text   string // the statement in the file, with params
 	splits []string
@@ -50,13 +51,14 @@ type fileItem struct {
 	name   string
 	mode   int
 	n      int
-	count  string // the text of n in the file
-	until  *fileCond
+	count  string    // the text of n in the file
+	until  *fileCond // the condition of a repeat, an if, a break or a continue
 	fail   bool
 	body   []*fileItem
+	other  []*fileItem // if: the items after else
 }
 
-// fileCond is the condition of a repeat. x and y are expressions with scalar values.
+// fileCond is the condition of an item. x and y are expressions with scalar values.
 type fileCond struct{ x, op, y string }
 
 func (c *fileCond) String() string { return c.x + " " + c.op + " " + c.y }
@@ -137,6 +139,20 @@ func (it *fileItem) write(b *strings.Builder, indent string) {
 			x.write(b, indent+"  ")
 		}
 		b.WriteString(indent + "}\n")
+	case "if":
+		b.WriteString(indent + "if " + it.until.String() + " {\n")
+		for _, x := range it.body {
+			x.write(b, indent+"  ")
+		}
+		if len(it.other) > 0 {
+			b.WriteString(indent + "} else {\n")
+		}
+		for _, x := range it.other {
+			x.write(b, indent+"  ")
+		}
+		b.WriteString(indent + "}\n")
+	case "break", "continue":
+		b.WriteString(indent + it.op + " if " + it.until.String() + "\n")
 	}
 }
 
@@ -174,7 +190,7 @@ func (w *world) clone() *world {
 // not valid.
 func (c *fileProgram) follow() error {
 	w := c.world()
-	c.says, c.ended, c.runs = nil, false, 0
+	c.says, c.ended, c.runs, c.left = nil, false, 0, ""
 	_, err := c.all(w, c.items)
 	c.state = map[string]*Tensor{}
 	for _, name := range w.valued() {
@@ -186,7 +202,7 @@ func (c *fileProgram) follow() error {
 // all computes the effect of items on the world. It returns false if a repeat ends the job.
 func (c *fileProgram) all(w *world, items []*fileItem) (bool, error) {
 	for _, it := range items {
-		if on, err := c.item(w, it); err != nil || !on {
+		if on, err := c.item(w, it); err != nil || !on || c.left != "" {
 			return on, err
 		}
 	}
@@ -212,10 +228,28 @@ func (c *fileProgram) item(w *world, it *fileItem) (bool, error) {
 			c.says = append(c.says, summaryOf(t))
 		}
 		return true, nil
+	case "if", "break", "continue":
+		met, err := it.until.holds(w)
+		switch {
+		case err != nil:
+			return false, err
+		case it.op != "if":
+			if met {
+				c.left = it.op
+			}
+			return true, nil
+		case met:
+			return c.all(w, it.body)
+		}
+		return c.all(w, it.other)
 	}
 	for range it.n {
 		if on, err := c.all(w, it.body); err != nil || !on {
 			return on, err
+		}
+		left := c.left
+		if c.left = ""; left == "break" {
+			return true, nil
 		}
 		if it.until == nil {
 			continue
