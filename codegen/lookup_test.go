@@ -10,7 +10,7 @@ import (
 )
 
 // TestLookups checks when loops look coordinates up in a table, or search for them, instead of
-// merging all entries.
+// merging all entries, and when a sum is computed before the loops that read it.
 func TestLookups(t *testing.T) {
 	for _, x := range []struct {
 		name, text string
@@ -32,6 +32,12 @@ func TestLookups(t *testing.T) {
 			map[string][]int64{"A": {20000, 40000}, "d": {10000}}, "lookup(d(j),w)"},
 		{"a long vector with few coordinates", "y(i)=A(i,j)*x(j)\nA:ds\nx:s\nj=1000000000000",
 			map[string][]int64{"A": {20000, 40000}, "x": {100000}}, "mergeby(j,Gallop)"},
+		{"a sum for each entry of a matrix", "P(i,j)=A(i,j)/sum(k,A(k,j))\nP:ds\nA:ds",
+			map[string][]int64{"A": {20000, 400000}}, "hoist(t)"},
+		{"a sum for each row of a matrix", "P(i,j)=A(i,j)/sum(k,A(i,k))\nP:ds\nA:ds",
+			map[string][]int64{"A": {20000, 400000}}, ""},
+		{"sums that are as many as their readers", "P(i,j)=A(i,j)/sum(k,A(k,j))\nP:ds\nA:ds",
+			map[string][]int64{"A": {20000, 30000}}, ""},
 		{"a sum", "y(i)=A(i,j)+x(j)\nA:ds\nx:s",
 			map[string][]int64{"A": {20000, 40000}, "x": {10000}}, ""},
 	} {
@@ -67,7 +73,8 @@ func TestLookups(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := schedule.Text(lines)
-		chosen := strings.Contains(said, "lookup(") || strings.Contains(said, "Gallop")
+		chosen := strings.Contains(said, "lookup(") || strings.Contains(said, "Gallop") ||
+			strings.Contains(said, "hoist(")
 		if chosen != (x.want != "") || !strings.Contains(said, x.want) {
 			t.Errorf("%s: got\n%swant %q", x.name, said, x.want)
 		}

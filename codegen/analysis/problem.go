@@ -96,7 +96,7 @@ type Problem struct {
 	Precomputes bool
 	// Products lists the loops that the default strategy runs as matrix products.
 	Products []Product
-	// Lookups lists the merges that the default strategy replaces by tables and searches.
+	// Lookups lists the tables, searches and hoisted sums of the default strategy.
 	Lookups []Lookup
 	// Copies lists the operands that the default strategy reads from copies in another layout.
 	Copies []Copy
@@ -109,10 +109,11 @@ type Product struct {
 	Why  string
 }
 
-// Lookup is a way to find the coordinates that several sparse operands have in common. If Table is
-// not "", it is the name of a workspace with the entries of an access, whose text is Access.
-// Otherwise the loops over Var search each operand. Why is the reason.
-type Lookup struct{ Access, Table, Var, Why string }
+// Lookup is a part of the default strategy that computes or finds values only once. If Table is not
+// "", it is the name of a workspace with the entries of an access, whose text is Access. If Var is
+// not "", loops over Var search their operands for common coordinates. If Sum is not "", it is the
+// temporary of a sum that is computed before loops that do not change the sum. Why is the reason.
+type Lookup struct{ Access, Table, Var, Sum, Why string }
 
 // Copy is a copy of a dense operand whose levels are in another order. Access is the text of the
 // access that reads the copy. Modes has the order of the modes, the outermost first. Why is the

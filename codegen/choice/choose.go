@@ -9,7 +9,7 @@ import (
 )
 
 // Choices lists all choices, in the order of their commands in a default schedule.
-var Choices = []*Choice{Temporaries, Lookup, Assemble, Layout, Count, Unroll, Gallop, MergeBy, Jam,
+var Choices = []*Choice{Temporaries, Hoist, Lookup, Assemble, Layout, Count, Unroll, Gallop, MergeBy, Jam,
 	Workspace, Substitute, RowLanes, Grid, Threads, Units, Flatten, LongRows, Tile, Vectorize,
 	Nontemporal, Fetch}
 

@@ -13,6 +13,7 @@
 // The choices:
 //
 //	temporaries.go  temporaries for sums
+//	hoist.go        sums that are computed before loops
 //	lookup.go       tables and searches in place of merges
 //	assemble.go     one or two passes over a result that grows
 //	layout.go       copies of dense operands

@@ -36,7 +36,7 @@ var Gallop = &Choice{
 	AtEnd: searches,
 	Default: func(f *analysis.Facts, _ *strategy.Value) (out []Chosen) {
 		for _, x := range f.Problem.Lookups {
-			if x.Table == "" {
+			if x.Var != "" {
 				out = append(out, Chosen{Order: Order{Word: gallop}.of(x.Var), Why: x.Why})
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen/analysis"
 	"distaff/codegen/cin"
+	"distaff/codegen/lattice"
 	"distaff/codegen/notation"
 	"distaff/codegen/strategy"
 )
@@ -96,23 +97,21 @@ func nameTaken(f *analysis.Facts, name string) bool {
 	return taken || isVar
 }
 
+// freshName returns a new name for a workspace.
+func freshName(f *analysis.Facts) string {
+	name := "w"
+	for k := 1; nameTaken(f, name); k++ {
+		name = fmt.Sprintf("w%d", k)
+	}
+	return name
+}
+
 // wrap returns s with a where that copies the access a to w, and with w in place of a. The where is
 // inside the loops over the variables in outer, and outside all other loops that read a.
 func wrap(s cin.Stmt, a *cin.Access, outer []string, w *cin.Access) (cin.Stmt, error) {
 	if len(outer) == 0 {
-		return &cin.Where{Consumer: cin.Map(s, func(t cin.Stmt) cin.Stmt {
-			u, ok := t.(*cin.Assign)
-			if !ok {
-				return t
-			}
-			x := cin.MapAccesses(u.RHS, func(x *cin.Access) *cin.Access {
-				if x.Key() == a.Key() {
-					return w
-				}
-				return x
-			})
-			return &cin.Assign{LHS: u.LHS, Accumulate: u.Accumulate, RHS: x}
-		}), Producer: cin.Nest(w.Vars, &cin.Assign{LHS: w, Accumulate: true, RHS: a})}, nil
+		return &cin.Where{Consumer: replaceAccess(s, a, w),
+			Producer: cin.Nest(w.Vars, &cin.Assign{LHS: w, Accumulate: true, RHS: a})}, nil
 	}
 	reads := func(t cin.Stmt) (found bool) {
 		cin.Accesses(t, func(x *cin.Access) { found = found || x.Key() == a.Key() })
@@ -154,6 +153,24 @@ func wrap(s cin.Stmt, a *cin.Access, outer []string, w *cin.Access) (cin.Stmt, e
 		return &cin.Seq{List: list}, err
 	}
 	return nil, manyReaders(a)
+}
+
+// replaceAccess returns s with the access by in place of the access a.
+func replaceAccess(s cin.Stmt, a, by *cin.Access) cin.Stmt {
+	return cin.Map(s, func(t cin.Stmt) cin.Stmt {
+		u, ok := t.(*cin.Assign)
+		if !ok {
+			return t
+		}
+		v := *u
+		v.RHS = cin.MapAccesses(u.RHS, func(x *cin.Access) *cin.Access {
+			if x.Key() == a.Key() {
+				return by
+			}
+			return x
+		})
+		return &v
+	})
 }
 
 func manyReaders(a *cin.Access) error {
@@ -221,10 +238,10 @@ const lookupGain = 1.25
 func Lookups(p *analysis.Problem) (cin.Stmt, []analysis.Lookup) {
 	f := withSpaces(p)
 	if f.Graph != nil || p.Target.GPU || !always(f) && slices.ContainsFunc(p.Tensors[1:],
-		func(t analysis.Tensor) bool { return t.NNZ < 0 || t.Counts == nil }) {
+		func(t analysis.Tensor) bool { return t.NNZ < 0 }) {
 		return f.Body, nil
 	}
-	var list []analysis.Lookup
+	f, list := hoists(f)
 	for { // tables first: their loops search too
 		best := bestTable(f)
 		if best == nil {
@@ -286,15 +303,8 @@ type side struct {
 
 // merges returns the loops that intersect several operands.
 func merges(f *analysis.Facts) (list []merged) {
-	trips := map[string]float64{}
-	eachVariable(f, f.Stmt, scope{}, func(v string, body cin.Stmt, in scope) {
-		visits := 1.0
-		if k := len(in.bound); k > 0 {
-			visits = trips[in.bound[k-1]]
-		}
-		lat := loopLattice(f, v, body, in)
-		sides := sidesOf(f, lat.Iters, body, v)
-		trips[v] = visits * stepsOf(f, v, lat.Universe(), len(lat.Points) == 1, sides)
+	eachTrip(f, func(v string, visits float64, lat *lattice.Lattice, sides []side, in scope,
+		trips map[string]float64) {
 		if len(lat.Points) != 1 || lat.Universe() || len(sides) < 2 || len(sides) != len(lat.Iters) {
 			return
 		}
@@ -308,6 +318,41 @@ func merges(f *analysis.Facts) (list []merged) {
 	return list
 }
 
+// eachTrip calls fn for each variable v of the statement over which a loop runs. visits estimates
+// how many times the loop runs. trips estimates the same for the bodies of the loops over v and over
+// the variables outside of it. sides lists the operands that the loop visits.
+func eachTrip(f *analysis.Facts, fn func(v string, visits float64, lat *lattice.Lattice,
+	sides []side, in scope, trips map[string]float64)) {
+	trips := map[string]float64{}
+	eachVariable(f, f.Stmt, scope{}, func(v string, body cin.Stmt, in scope) {
+		visits := 1.0
+		if k := len(in.bound); k > 0 {
+			visits = trips[in.bound[k-1]]
+		}
+		lat := loopLattice(f, v, body, in)
+		sides := sidesOf(f, lat.Iters, body, v)
+		trips[v] = visits * stepsOf(f, v, lat.Universe(), len(lat.Points) == 1, sides)
+		fn(v, visits, lat, sides, in, trips)
+	})
+}
+
+// runsOf estimates how many times the body of the last of the given loops runs. The loops are nested
+// in each other. runsOf returns 1 if there are none.
+func runsOf(f *analysis.Facts, loops []*cin.Forall) (runs float64) {
+	runs = 1
+	var vars []string
+	for _, l := range loops {
+		vars = append(vars, l.Var)
+	}
+	eachTrip(f, func(v string, _ float64, _ *lattice.Lattice, _ []side, in scope,
+		trips map[string]float64) {
+		if len(vars) > 0 && slices.Equal(append(slices.Clone(in.bound), v), vars) {
+			runs = trips[v]
+		}
+	})
+	return runs
+}
+
 // sidesOf returns the operands with the given keys that a loop over v visits.
 func sidesOf(f *analysis.Facts, keys []string, body cin.Stmt, v string) (sides []side) {
 	for _, x := range f.Operands(body) {
@@ -315,15 +360,26 @@ func sidesOf(f *analysis.Facts, keys []string, body cin.Stmt, v string) (sides [
 		if l < 0 || !slices.Contains(keys, x.Key) {
 			continue
 		}
-		n := 1.0
-		if counts := x.Tensor.Counts; counts != nil {
-			if n = float64(counts[l]); l > 0 {
-				n /= max(float64(counts[l-1]), 1)
-			}
+		n := positionsIn(f, x, l)
+		if l > 0 {
+			n /= max(positionsIn(f, x, l-1), 1)
 		}
 		sides = append(sides, side{x, n})
 	}
 	return sides
+}
+
+// positionsIn returns the number of positions in level l of an operand. If only the number of
+// entries is known, it returns the largest possible number.
+func positionsIn(f *analysis.Facts, x *analysis.Operand, l int) float64 {
+	if x.Tensor.Counts != nil {
+		return float64(x.Tensor.Counts[l])
+	}
+	n := f.Places(x.Vars[:l+1])
+	if !x.Tensor.Kind(l).CanLocate() {
+		n = min(n, float64(max(x.Tensor.NNZ, 0)))
+	}
+	return n
 }
 
 // stepsOf estimates the number of iterations of a loop over v. all is true if the loop visits all
@@ -403,10 +459,7 @@ func tableFor(f *analysis.Facts, m merged, x side) *candidate {
 	if (time*lookupGain > merge || merge < float64(f.Problem.Target.MergeTime)) && !always(f) {
 		return nil
 	}
-	name := "w"
-	for k := 1; nameTaken(f, name); k++ {
-		name = fmt.Sprintf("w%d", k)
-	}
+	name := freshName(f)
 	body, err := intoTable(f, x.operand.Key, name)
 	if err != nil {
 		return nil

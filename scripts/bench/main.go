@@ -19,6 +19,7 @@
 //	kernels.go   statements by Distaff and by functions written by hand
 //	leaves.go    the groups leaves, assembly, modes and dense
 //	networks.go  the groups networks and schedules
+//	choices.go   the group choice
 //	ranks.go     the groups ranks and distributed
 //	files.go     the groups load, store, text and latency
 //	programs.go  the group programs
@@ -109,6 +110,9 @@ func groups() []group {
 			"pairwise ms %12.2f|to best %7.2f|limit %6.2f|faster %7.1f|least %6.0f|auto KB %11.1f|" +
 			"pairw. KB %11.1f|smaller %7.0f|least %6.0f|peak KB %11.1f|predicted %11.1f|auto is %s",
 			nil, networks},
+		{"choice", "what the default schedule chooses, against other schedules, formats and statements " +
+			"that compute the same", "statement %-38s|threads %7d|default ms %10.3f|best ms %10.3f|" +
+			"to best %7.2f|limit %6.2f|slowest %8.1f|best is %s", nil, chosen},
 		{"text", "text files against bufio.Scanner, strings.Fields and strconv",
 			"text %-28s|distaff ms %12.2f|scanner ms %12.2f|" + ratio, nil, texts},
 		{"latency", "the distaff command on a tiny statement", "tiny SpMV, start to exit %-28s|" +

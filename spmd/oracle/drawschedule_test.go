@@ -118,7 +118,7 @@ func factors(rng *rand.Rand, x cin.Expr, key string) cin.Expr {
 // drawnCommands lists the commands. A command that is drawn more often occurs several times.
 var drawnCommands = strings.Fields(
 	"split split split divide fuse fuse reorder reorder pos pos pos coord bound unroll parallelize parallelize parallelize " +
-		"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam nontemporal layout layout lookup")
+		"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam nontemporal layout layout lookup hoist")
 
 // insideParallel are the commands that are drawn if a loop is parallel already. formCommands are
 // the commands that drawForm draws.
@@ -250,6 +250,8 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	case "assemble":
 		return kind, fmt.Sprintf("assemble(%s,%s)", p.Case.Tensors[0].Name,
 			[]string{"Append", "Insert"}[rng.IntN(2)])
+	case "hoist":
+		return kind, fmt.Sprintf("hoist(%s)", pick(temporaries(s)))
 	case "lookup":
 		return kind, fmt.Sprintf("lookup(%s,W%d)", pick(accesses), n)
 	case "mergeby":
@@ -322,6 +324,16 @@ func drawSum(rng *rand.Rand, s cin.Stmt, n int) string {
 	return fmt.Sprintf("precompute(%s,{%s},{%s},%s)",
 		strings.ReplaceAll(cin.ExprString(a.RHS), "'", ""), strings.Join(from, ","),
 		strings.Join(to, ","), name)
+}
+
+// temporaries returns the names of the temporaries that producers fill.
+func temporaries(s cin.Stmt) (names []string) {
+	cin.Walk(s, func(t cin.Stmt) {
+		if w, ok := t.(*cin.Where); ok {
+			names = append(names, cin.Target(w.Producer).Name)
+		}
+	})
+	return names
 }
 
 // aroundSums returns the variable of the result's last mode if its loop is directly around a

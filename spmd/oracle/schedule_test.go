@@ -29,7 +29,7 @@ var sayFlag = flag.Bool("oracle.say", false, "print each schedule")
 var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound",
 	"unroll", "parallelize", "precompute", "mergeby", "assemble",
 	"workspace", "flatten", "longrows", "tile", "vectorize", "prefetch", "jam", "nontemporal",
-	"layout", "lookup"}
+	"layout", "lookup", "hoist"}
 
 // TestEveryCommandDrawn checks that some test draws every command. The commands in commandNames are
 // drawn one after another, and temporaries is drawn as the first command. TestProducts tests
