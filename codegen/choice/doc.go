@@ -44,6 +44,7 @@
 //	grid.go        the rules of a GPU's units
 //	inorder.go     the default workspaces: filled in order, everywhere, or by a schedule's precompute
 //	workspaces.go  the default workspaces: places, lists of terms; the capacity of a result
+//	visits.go      how often loops run, and what their merges cost
 //	hashrows.go    hash tables that store a row of values for each key
 //	termrows.go    lists of terms that each add a row
 //	positional.go  workspaces with a place for each position of a tile

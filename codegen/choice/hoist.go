@@ -164,8 +164,8 @@ func (h *hoisted) body() cin.Stmt {
 // that the default schedule hoists the sum.
 const hoistGain = 2
 
-// hoists hoists the sums of a statement that are computed too often. It returns the facts of the new
-// statement, and lists the sums.
+// hoists hoists the sums of a statement that are computed too often. It returns the facts of the
+// new statement, and lists the sums.
 func hoists(f *analysis.Facts) (new *analysis.Facts, list []analysis.Lookup) {
 	var names []string
 	cin.Walk(f.Body, func(s cin.Stmt) {
