@@ -125,6 +125,9 @@ type Target struct {
 	// computed as a product of matrices, by a BLAS if there is one. 0 means nest.DefaultGemmWork,
 	// and then narrow matrices are excluded. It affects the rounding of sums.
 	GemmWork int64
+	// FlatFrom is the number of intermediates from which on package flat makes the leaf of a
+	// statement of dense tensors. 0 means DefaultFlatFrom. It affects the rounding of sums.
+	FlatFrom int
 	// CapacityBytes limits the initial size of the arrays of a result whose length is unknown. It
 	// applies only if the expected size exceeds it; the arrays grow beyond it when they need to. 0
 	// means no limit.
@@ -201,6 +204,10 @@ const DefaultChunkWork = 1 << 13
 
 // DefaultMergeTime is the default of Target.MergeTime, in nanoseconds.
 const DefaultMergeTime = 20_000
+
+// DefaultFlatFrom is the default of Target.FlatFrom. A leaf with more intermediates would take longer
+// to compile than to run.
+const DefaultFlatFrom = 24
 
 // DefaultFarBytes is the default of Target.FarBytes, in bytes. A core's own caches hold about this
 // much.

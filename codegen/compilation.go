@@ -35,6 +35,7 @@ type compilation struct {
 	ownArrays    bool                // the result must have its own level arrays
 	loopsAlone   bool                // no loops become products of matrices by default
 	forGPU       bool                // the loops of a CPU are to get units of a GPU (forCPU)
+	isFlat       bool                // package flat made the leaf, and no pass after it runs
 	explicit     cin.Stmt            // the nest with explicit forms of loops
 	following    *strategy.Value     // strategy, on the loops of explicit
 	commands     []*schedule.Command // the commands of the schedule

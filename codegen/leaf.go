@@ -9,6 +9,7 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
+	"distaff/codegen/lower/flat"
 	"distaff/codegen/lower/rewrite"
 	"distaff/codegen/lower/scope"
 	"distaff/codegen/schedule"
@@ -70,6 +71,34 @@ func (c *compilation) lower() error {
 			Msg: "--target=" + c.request.Target.Kind.String() + ": " + no.Why}
 	}
 	return schedule.RefusalOf(c.commands, u.CIN, no.Var, no.Why)
+}
+
+// flat makes the leaf of a long sequence of contractions of dense tensors. The later passes then do
+// not run.
+func (c *compilation) flat() error {
+	u := c.unit
+	c.isFlat = false
+	made, ok := flat.Accepts(u.CIN, c.ops, u.Compute)
+	if !ok || made < cmp.Or(c.request.Target.FlatFrom, DefaultFlatFrom) ||
+		c.request.Target.Kind != CPU || c.request.Ask.Schedule != nil || c.request.Tensors.Chunked != "" {
+		return nil
+	}
+	leaf := flat.Lower(flat.Problem{Name: cmp.Or(c.request.Ask.Name, "leaf"), Stmt: u.CIN,
+		Vars: u.Vars, Operands: c.ops, Compute: u.Compute, Size: c.stmt.size, Whole: c.request.Tensors.Exact,
+		Adds: u.Result.Accumulate})
+	u.Func, c.isFlat = leaf.Func, true
+	u.Workload = workload.Leaf{Stmt: u.CIN, Vars: u.Vars, Operands: c.ops, Matrices: leaf.Outermost}
+	u.Begun = func(int64, int, bool) (kept, pieces int64) { return 0, 0 }
+	u.Workspaces = func(int) int64 { return leaf.Bytes }
+	return nil
+}
+
+// verifyFlat verifies the nest, and the leaf if package flat made it.
+func (c *compilation) verifyFlat() error {
+	if err := c.verifyCIN(); err != nil || !c.isFlat {
+		return err
+	}
+	return c.verifyIR()
 }
 
 // vectorize runs innermost loops in vector lanes, on a CPU.

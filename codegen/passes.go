@@ -44,6 +44,7 @@ const (
 	loopNest    fact = "the nest, with tables and searches in place of merges"
 	levelArrays fact = "whose level arrays the result has"
 	additions   fact = "the nest, which adds or assigns to the result"
+	wholeLeaf   fact = "the leaf, if it is a long sequence of dense contractions"
 	unitsOfLoop fact = "the nest, with what runs each loop"
 	choices     fact = "how loops, workspaces and the result are lowered"
 	chunkNotes  fact = "the nest, with the chunks of loops on threads"
@@ -106,7 +107,10 @@ var passes = []pass{
 		func(c *compilation) error { return verifyResult(c.unit.Result) }},
 	{"into", []fact{loopNest, levelArrays, operandList}, []fact{additions},
 		(*compilation).addToResult, (*compilation).cinText, (*compilation).verifyCIN},
-	{"threads", []fact{additions, resultKinds, operandList, levelArrays, computeType, plans},
+	{"flat", []fact{additions, operandList, computeType}, []fact{wholeLeaf}, (*compilation).flat,
+		(*compilation).cinText, (*compilation).verifyFlat},
+	{"threads", []fact{additions, resultKinds, operandList, levelArrays, computeType, plans,
+		wholeLeaf},
 		[]fact{unitsOfLoop}, (*compilation).threads, (*compilation).cinText, (*compilation).verifyCIN},
 	{"strategy", []fact{unitsOfLoop, operandList, levelArrays, computeType}, []fact{choices},
 		(*compilation).choose,
@@ -218,6 +222,9 @@ func (c *compilation) run() error {
 		if c.request.Ask.Trace != nil {
 			c.request.Ask.Trace(p.name, took, func() string { return p.text(c) })
 		}
+		if p.name == "flat" && c.isFlat {
+			break
+		}
 	}
 	c.unit.Times = times
 	if err := c.verifyIR(); err != nil {
@@ -249,7 +256,7 @@ func PassNames() []string {
 // runTo runs the passes up to and including the one called name.
 func (c *compilation) runTo(name string) error {
 	for _, p := range passes {
-		if err := p.run(c); err != nil || p.name == name {
+		if err := p.run(c); err != nil || p.name == name || p.name == "flat" && c.isFlat {
 			return err
 		}
 	}

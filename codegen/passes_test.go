@@ -148,6 +148,7 @@ func TestVerifiers(t *testing.T) {
 				return s
 			})
 		},
+		"flat":      func(c *compilation) { c.unit.CIN = &cin.Forall{Var: "j", Body: c.unit.CIN} },
 		"threads":   func(c *compilation) { c.unit.CIN = &cin.Forall{Var: "j", Body: c.unit.CIN} },
 		"strategy":  func(c *compilation) { c.strategy.Trips["k"] = 99 },
 		"chunks":    func(c *compilation) { c.explicit = &cin.Forall{Var: "j", Body: c.explicit} },

@@ -272,6 +272,51 @@ def statement(net):
         "A%d(%s)" % (k, ",".join(f)) for k, f in enumerate(net.factors))
 
 
+def distaff(net, path, seconds, arrays=None, folder=None):
+    """Returns the multiply-adds of Distaff's plan or, with arrays, the value and the seconds."""
+    flags = []
+    for v, n in net.sizes.items():
+        flags += ["-d=%s:%d" % (v, n)]
+    for k in range(len(net.factors)):
+        flags += ["-i=A%d:%s/A%d.npy" % (k, folder, k) if arrays else "-g=A%d:dense" % k]
+    if not arrays:
+        out = subprocess.run([path, "compile", statement(net), "--emit=network"] + flags,
+                             capture_output=True, text=True, check=True).stdout
+        return float(re.search(r"^total +([0-9.e+]+) multiply-adds", out, re.M).group(1))
+    import numpy as np
+    for k, a in enumerate(arrays):
+        np.save("%s/A%d.npy" % (folder, k), a)
+    at = time.time()
+    subprocess.run([path, "run", statement(net), "-q", "-o=Y:%s/Y.npy" % folder] + flags, check=True)
+    took = time.time() - at
+    return np.load("%s/Y.npy" % folder), took
+
+
+def run(net, a, peers):
+    """Contracts a network with Distaff and with NumPy along the peers' paths."""
+    import numpy as np
+    r = np.random.default_rng(5)
+    arrays = [r.random([net.sizes[v] for v in f]) - 0.25 for f in net.factors]
+    with tempfile.TemporaryDirectory() as folder:
+        ours, took = distaff(net, a.distaff, a.seconds, arrays, folder)
+    row, ratios = "%-16s %9.2fs" % (net.name, took), {}
+    for p, find in peers.items():
+        at = time.time()
+        path = find(net, a.seconds)
+        if cost(net, path) > 1e10:
+            row += " %9s " % "-"
+            continue
+        value = contract(net, arrays, path)
+        other = time.time() - at
+        row += " %9.2fs" % other
+        ratios[p] = took / other
+        scale = max(float(np.max(np.abs(value))), 1e-300)
+        if float(np.max(np.abs(ours - value))) > 1e-6 * scale:
+            row += " VALUES DIFFER"
+    print(row, flush=True)
+    return ratios
+
+
 def main():
     flags = argparse.ArgumentParser()
     flags.add_argument("--distaff", default="distaff")
@@ -305,7 +350,7 @@ def main():
           "".join(" %16s" % p for p in peers))
     logs = {p: [] for p in peers}
     for n in nets:
-        own = ours.get(n.name)
+        own = ours.get(n.name) if a.trees else distaff(n, a.distaff, a.seconds)
         row = "%-16s %6d %10.3g" % (n.name, len(n.factors), own or float("nan"))
         for p, find in peers.items():
             at = time.time()
@@ -316,6 +361,15 @@ def main():
             if own:
                 logs[p].append(math.log(own / c))
         print(row, flush=True)
+    if a.run:
+        times = {p: [] for p in peers}
+        for n in nets:
+            if distaff(n, a.distaff, a.seconds) < 1e10:
+                for p, x in run(n, a, peers).items():
+                    times[p].append(math.log(x))
+        for p, l in times.items():
+            print("seconds of distaff / %s: geometric mean %.3f, worst %.3f" %
+                  (p, math.exp(sum(l) / len(l)), math.exp(max(l))))
     for p, l in logs.items():
         if l:
             print("multiply-adds of distaff / %s: geometric mean %.3f, worst %.3f" %

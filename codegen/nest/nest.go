@@ -293,15 +293,21 @@ func splitParts(terms []*term, taken func(*hoistedSum) bool) (rest []*term, part
 // consumer is s. Around s, the producer of the first part is outermost.
 func (n *Nest) withProducers(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 	made := make([]cin.Stmt, len(parts))
+	readers := make([]int, len(parts)) // the number of the first part that reads each part, or -1
+	first := map[string]int{}          // the same, by the name of the temporary
 	for i := len(parts) - 1; i >= 0; i-- {
 		p, m := parts[i], *n
 		m.in.Order = p.order
 		made[i] = m.loops(p.body, p.k, target{lhs: p.at, left: p.at.Vars, temp: true, accumulate: true})
+		readers[i] = -1
+		if r, ok := first[p.at.Name]; ok {
+			readers[i] = r
+		}
+		cin.Accesses(made[i], func(a *cin.Access) { first[a.Name] = i })
 	}
-	for i, p := range parts {
-		if reader := slices.IndexFunc(made[i+1:],
-			func(t cin.Stmt) bool { return cin.Reads(t, p.at.Name) }); reader >= 0 {
-			made[i+1+reader] = &cin.Where{Consumer: made[i+1+reader], Producer: made[i]}
+	for i, r := range readers {
+		if r >= 0 {
+			made[r] = &cin.Where{Consumer: made[r], Producer: made[i]}
 			made[i] = nil
 		}
 	}

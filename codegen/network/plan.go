@@ -96,10 +96,10 @@ func (c *Contraction) Each(fn func(*Contraction)) {
 // variables in around, which belong to the loops around the nest. Then come the variables of the
 // contraction's own loops, and finally the other variables in all.
 func (c *Contraction) CompleteOrder(around, all []string) []string {
-	order := slices.Clone(around)
-	for _, v := range append(slices.Clone(c.Loops), all...) {
-		if !slices.Contains(order, v) {
-			order = append(order, v)
+	order, seen := []string{}, make(map[string]bool, len(all))
+	for _, v := range slices.Concat(around, c.Loops, all) {
+		if !seen[v] {
+			seen[v], order = true, append(order, v)
 		}
 	}
 	return order

@@ -41,7 +41,7 @@ func (g *generator) data(s *notation.Stmt) *Case {
 		default:
 			t.Input = s.Accumulate && g.chance(0.7)
 			t.Format = g.format(u.Order, "dddsssuqc", true)
-			if g.chance(0.3) {
+			if g.chance(0.3) || g.o.Kinds == "d" {
 				t.Format = g.format(u.Order, "d", true)
 			}
 			if !t.Input && g.chance(0.85) {

@@ -34,6 +34,7 @@ type Options struct {
 	Plus float64
 	// Networks limits statements to products of 2 to 6 tensors, some of them with a second term.
 	Networks bool
+	Factors  bool // products of several tensors have 3 to 12 factors
 	// Denser draws more entries, because a product of many sparse tensors has few nonzeros.
 	Denser bool
 	// Zeros is the share of floats that are -1, 0 or -0. It is also the share of formats whose last

@@ -14,12 +14,16 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// network draws a product of 2 to 6 factors, sometimes plus another term. A factor may be a number
-// or a tensor that occurs before.
+// network draws a product of 2 to 6 factors, or of 3 to 12 if Options.Factors is set, sometimes plus
+// another term. A factor may be a number or a tensor that occurs before. A variable may occur in any
+// number of factors.
 func (g *generator) network() *notation.Stmt {
 	all := []string{"i", "j", "k", "l", "m", "n", "o"}
 	g.pool = all[:3+g.rand.IntN(5)]
 	n := 2 + g.pick(10, 30, 35, 15, 10)
+	if g.o.Factors {
+		n = 3 + g.rand.IntN(10)
+	}
 	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.networkFactor(),
 		Accumulate: g.chance(0.1)}
 	for range n - 1 {

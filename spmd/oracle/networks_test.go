@@ -14,6 +14,14 @@ func TestOracleNetworks(t *testing.T) {
 	sweep(t, Networks{}, Options{Networks: true, Denser: true}, 500)
 }
 
+// TestOracleManyFactors compares products of up to 12 tensors with the reference. In the first test
+// all tensors are dense, so that package flat makes many of the leaves.
+func TestOracleManyFactors(t *testing.T) {
+	t.Parallel()
+	sweep(t, Networks{}, Options{Networks: true, Factors: true, Kinds: "d", MaxPoints: 20_000}, 300)
+	sweep(t, Networks{}, Options{Networks: true, Factors: true, Denser: true, MaxPoints: 20_000}, 150)
+}
+
 // TestNetworkDraws tests cases that the compiler once got wrong: nothing is added to an
 // intermediate with marks.
 func TestNetworkDraws(t *testing.T) {

@@ -62,6 +62,9 @@ func compileAs(p *Prepared, name string, modify func(*codegen.Request) error) (c
 	if p.Case.Variant/1024%2 == 0 {
 		req.Target.MergeTime = 1 // look up coordinates in tables instead of merging
 	}
+	if p.Case.Variant/2048%2 == 0 {
+		req.Target.FlatFrom = 1 // treat even a single intermediate as a long sequence
+	}
 	if p.Case.Variant/512%2 == 0 {
 		req.Target.GemmWork = 1 // treat even small products of dense operands as matrix products
 	}

@@ -163,8 +163,12 @@ func (l *leaf) main(bodyName string) string {
 	}
 	unpacked := entry.unpack(u)
 	var b strings.Builder
-	signature := fmt.Sprintf("int %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {\n",
-		l.symbol)
+	quick := ""
+	if l.quick {
+		quick = "DST_QUICK "
+	}
+	signature := fmt.Sprintf("%sint %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {\n",
+		quick, l.symbol)
 	if bodyName == "" {
 		b.WriteString("\n" + signature + unpacked + inner.numbers.lines() + inner.Text() + "}\n")
 		return b.String()
@@ -174,7 +178,7 @@ func (l *leaf) main(bodyName string) string {
 	if u.fails {
 		result = "int"
 	}
-	fmt.Fprintf(&b, "\n%s {\n%s}\n", prototype(result, bodyName, params),
+	fmt.Fprintf(&b, "\n%s%s {\n%s}\n", quick, prototype(result, bodyName, params),
 		inner.numbers.lines()+inner.Text())
 	call := fmt.Sprintf("%s(%s);\n", bodyName, strings.Join(args, ", "))
 	if u.fails {

@@ -73,6 +73,7 @@ type leaf struct {
 	slots    map[ir.Slot]lateSlot // slots that are published at the end
 	order    []*ir.Publish        // one Publish for each of these slots, in order
 	tail     bool                 // nothing can fail after the first Publish
+	quick    bool                 // its own functions are not optimized (see manyGemms)
 	values   []*ir.Lit            // numbers that are read from the environment
 }
 
@@ -105,13 +106,16 @@ func (f *file) leaf(fn *ir.Func) {
 		}
 	})
 	l.tail = publishesLast(fn.Body)
+	l.quick = isMostlyGemms(fn)
 	bodyName := ""
 	if hasBody {
 		bodyName = f.names.Fresh(l.symbol + "_body")
 	}
 	main := l.main(bodyName)
 	f.body.WriteString(main)
-	f.longest = max(f.longest, f.body.Len()-begin)
+	if !l.quick {
+		f.longest = max(f.longest, f.body.Len()-begin)
+	}
 }
 
 // outer calls fn for the statements in s that are not in a parallel loop.

@@ -49,6 +49,22 @@ func panelStore(t tensor.Type) string {
 	return "                to[q] = __real__ x, to[n + q] = __imag__ x;"
 }
 
+// manyGemms is the number of products of matrices from which on the function of a leaf is compiled
+// without optimization. The leaf's time is spent in the products and in parallel loops, which have
+// functions of their own. The time of some optimizations grows with the square of the number.
+const manyGemms = 20
+
+// isMostlyGemms reports whether a leaf has at least manyGemms products of matrices.
+func isMostlyGemms(fn *ir.Func) bool {
+	n := 0
+	outer(fn.Body, func(s ir.Stmt) {
+		if _, ok := s.(*ir.Gemm); ok {
+			n++
+		}
+	})
+	return n >= manyGemms
+}
+
 // gemm prints a call of the helper for a product. The helper calls the environment's gemm function
 // or computes the product itself. In a piece of a parallel loop it uses one thread.
 func (f *cfunc) gemm(s *ir.Gemm) {
