@@ -97,7 +97,7 @@ func TestDearNests(t *testing.T) {
 		}
 		return fmt.Sprintf("Y(i,%c)=%s", vars[n], strings.Join(factors, "*"))
 	}
-	const costs = " costs 5.7e+17 multiply-adds in one nest of loops, but 1.6e+09 if two tensors are " +
+	const costs = " costs 1e+18 multiply-adds in one nest of loops, but 4e+09 if two tensors are " +
 		"multiplied at a time"
 	for _, c := range []struct {
 		request, network, want string // the refusal, or "" and the plan of the product

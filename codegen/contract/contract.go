@@ -59,21 +59,6 @@ type Contractions struct {
 	Notes []string
 }
 
-// networkGain and filledGain limit the cost of a plan with intermediates that is chosen by default.
-// Such a plan may cost at most networkGain times the cost of one nest of loops. If all its
-// intermediates are scalars and arrays, the limit is filledGain, because the plan's cost is then
-// known better. Both are below 1 because costs are only estimates.
-const networkGain, filledGain = 0.8, 0.9
-
-// serialLoss is the factor for the cost of an intermediate if one thread makes the intermediate and
-// the other threads wait.
-const serialLoss = 16
-
-// serialGain limits the cost of a plan if one thread makes an intermediate outside all loops. By
-// default such a plan may cost at most serialGain times the cost of one nest of loops. The limit
-// does not apply if one matrix product computes the result.
-const serialGain = 0.5
-
 // Choose chooses a plan to contract the product of each term. order is the order of the loops so
 // far, and notes are the notes so far. If the statement has one term whose plan makes
 // intermediates, this plan also determines the order of the loops and the conversions of operands.
@@ -109,7 +94,7 @@ func Choose(in Problem, order, notes []string) (*Contractions, error) {
 		if plan := planFor(x.problem); plan != nil {
 			fits = fits || x.problem.Tree != nil
 			asked := x.problem.Tree != nil || way == network.Pairwise
-			if !asked && plan.IsSingleNest() && plan.Cost < networkGain*x.direct.Cost &&
+			if !asked && plan.IsSingleNest() && plan.Cost < x.direct.Cost &&
 				!c.in.BySize {
 				plan = x.withIntermediates(plan)
 			}
@@ -293,10 +278,6 @@ func (c *Contractions) factorOf(f notation.Factor) (network.Factor, bool) {
 	return out, ok
 }
 
-// parallelCost returns the cost of plan p on several threads. The part of the plan that runs on
-// only one thread counts serialLoss times, because the other threads wait meanwhile.
-func parallelCost(p *network.Plan) float64 { return p.Cost + (serialLoss-1)*p.Serial }
-
 // withIntermediates returns the cheapest plan that makes intermediates. If there is none, it
 // returns nest, which is the plan of one nest of loops.
 func (x *Term) withIntermediates(nest *network.Plan) *network.Plan {
@@ -308,32 +289,21 @@ func (x *Term) withIntermediates(nest *network.Plan) *network.Plan {
 // insideLoops chooses between two plans. The first is the cheapest plan that makes all
 // intermediates with variables inside loops. The second is the argument, which makes such an
 // intermediate outside all loops. insideLoops chooses the second plan if the first does not exist,
-// or if the second pays (see pays) and costs less.
+// or if the second costs less.
 func (x *Term) insideLoops(outside *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Inside, q.Contracted = true, true
-	if plan := network.Search(&q); plan != nil &&
-		(!x.pays(outside) || parallelCost(plan) <= parallelCost(outside)) {
+	if plan := network.Search(&q); plan != nil && plan.Cost <= outside.Cost {
 		return plan
 	}
 	return outside
 }
 
-// pays reports whether a plan is cheap enough to be chosen by default. The plan is compared with
-// one nest of loops. The limits are networkGain, filledGain and serialGain.
-func (x *Term) pays(plan *network.Plan) bool {
-	cost := parallelCost(plan)
-	if plan.Serial > 0 && !plan.Root.IsGemm() && cost > serialGain*x.direct.Cost {
-		return false
-	}
-	return cost <= networkGain*x.direct.Cost || plan.Filled() && cost <= filledGain*x.direct.Cost
-}
-
 // prefer sets the plan of term x if the plan makes intermediates. The user must have asked for the
-// plan, or it must pay (see pays). asked is true if the user asked for it. If the statement has no
+// plan, or it must cost less than one nest. asked is true if the user asked for it. If the statement has no
 // other term, prefer also adopts the plan's loops and conversions.
 func (c *Contractions) prefer(x *Term, plan *network.Plan, asked bool) {
-	if plan.IsSingleNest() || !asked && !x.pays(plan) {
+	if plan.IsSingleNest() || !asked && plan.Cost >= x.direct.Cost {
 		return
 	}
 	if x.Plan = plan; len(c.in.Normal.Terms) == 1 {

@@ -58,7 +58,7 @@ func (c *Contractions) checkNest(x *Term, t *notation.Term) error {
 	return c.in.refuse(fmt.Sprintf(
 		"%s costs %.2g multiply-adds in one nest of loops, but %.2g if two tensors "+
 			"are multiplied at a time; %s, or --network=direct for one nest",
-		t, x.direct.Cost, pairs.Cost, want))
+		t, x.direct.Products, pairs.Products, want))
 }
 
 // noteOneNest adds a note that a term of more than two tensors is computed in one nest of loops

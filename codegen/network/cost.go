@@ -20,9 +20,10 @@ const (
 	madeLane           = laneCost / 2 // the same for an intermediate's value, which is in a cache
 	// storeCost is the cost of loading and storing one element of a result's row that a loop adds
 	// to.
-	storeCost = 0.2
-	byteCost  = 1. / 64 // the cost of reading one byte
-	mergeCost = 1.5     // the cost of one step of a loop that walks several lists together
+	storeCost  = 0.2
+	byteCost   = 1. / 64 // the cost of reading one byte
+	lookupCost = 0.5     // the cost of looking up a coordinate of a sparse vector
+	mergeCost  = 1.5     // the cost of one step of a loop that walks several lists together
 	// crdBytes and valueBytes are the assumed sizes of one coordinate and one value.
 	crdBytes, valueBytes = 4, 8
 	// strideCost is the extra cost of one iteration of a vectorized innermost loop that runs over
@@ -206,10 +207,16 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	inside := bound | 1<<v
 	before, n := m.iterations(items, bound), m.iterations(items, inside)
 	walked, steps, bytes, rows := 0, 0.0, 0.0, 0.0 // rows: the bytes that are read along v
+	found := 0                                     // vectors that are looked up
+	listed := slices.ContainsFunc(items, func(it item) bool { return !it.made && m.walks(it, v) })
 	lanes, inner, outer, row := true, 0, 0, 0.0
 	for _, it := range items {
 		has := m.holds(it)
-		if m.walks(it, v) {
+		switch {
+		case !m.walks(it, v):
+		case it.made && listed && has&(has-1) == 0:
+			found++
+		default:
 			through := before * m.size[v] * m.at(it, inside) / max(m.at(it, bound), 1e-300)
 			walked++
 			steps += through
@@ -236,7 +243,9 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	if m.isAll(items) {
 		moved += m.written(items, bound, v, n)
 	}
-	n = stepsOf(walked, before*m.size[v], steps, n)
+	if n = stepsOf(walked, before*m.size[v], steps, n); found > 0 {
+		n = max(n, steps/float64(walked)) * (1 + lookupCost*float64(found))
+	}
 	if inside != vars { // not the innermost loop
 		return loop{n + stored, moved, bytes + rows, 0}
 	}

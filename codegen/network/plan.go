@@ -114,7 +114,7 @@ func (s *search) plan(c conversion) *Plan {
 	b.plan.Cost = cost + c.cost
 	b.plan.Root = b.contraction(x, nil, 1, way)
 	b.plan.Root.useLoops()
-	b.plan.Serial = b.plan.Root.serial()
+	b.plan.addSerial()
 	for f := range s.model.problem.Factors {
 		list := make([]bool, len(s.model.problem.Factors[f].Accesses))
 		for k := range list {
@@ -183,6 +183,16 @@ func (b *builder) contraction(x state, loops []string, share float64, way int) *
 	}
 	return c
 }
+
+// addSerial sets Serial, and adds the cost of the other threads' waiting to Cost. Loops that one
+// thread runs could use a further thread for each waitingCost of their cost, up to maxWaiting.
+func (p *Plan) addSerial() {
+	p.Serial = p.Root.serial()
+	p.Cost += p.Serial * min(p.Serial/waitingCost, maxWaiting)
+}
+
+// waitingCost and maxWaiting say how many threads wait for one thread (see addSerial).
+const waitingCost, maxWaiting = 1e6, 7
 
 // serial returns the cost of all intermediates that one thread makes outside all loops. It does not
 // count scalars and products of matrices, because several threads compute them.

@@ -40,7 +40,8 @@ func ByTree(p *Problem, t *Tree) *Plan {
 	}
 	root.Steps = append(s.parts, root.Steps...)
 	root.useLoops()
-	s.builder.plan.Root, s.builder.plan.Serial = root, root.serial()
+	s.builder.plan.Root = root
+	s.builder.plan.addSerial()
 	return s.builder.plan
 }
 
