@@ -29,7 +29,7 @@ func verifyNormal(n *notation.Normal) error {
 
 // verifyTypes checks that a statement can compute in type t.
 func verifyTypes(t tensor.Type) error {
-	if t == tensor.None || t == tensor.Bool {
+	if t == tensor.None {
 		return fmt.Errorf("the statement computes in %v", t)
 	}
 	return nil

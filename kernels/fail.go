@@ -88,7 +88,7 @@ func (e *PatternError) ExitCode() int { return 3 }
 // NarrowError reports a value of the result that does not fit the requested type. It ends a run
 // with code 3.
 type NarrowError struct {
-	Value int64
+	Value tensor.Value
 	Name  string // name of the result
 	Type  tensor.Type
 	What  string
@@ -97,7 +97,7 @@ type NarrowError struct {
 }
 
 func (e *NarrowError) Error() string {
-	return failText(fmt.Sprintf("got the value %d for %s, which must fit into %v", e.Value,
+	return failText(fmt.Sprintf("got the value %v for %s, which must fit into %v", e.Value,
 		e.Name, e.Type), e.What, e.Vars, e.Coord)
 }
 

@@ -62,7 +62,7 @@ func wrongByHand() []wrongCall {
 		run("nothing in a matrix",
 			func(t *tcs.Tensor) { t.Levels, t.Vals, t.Header.Type = nil, tcs.Array{}, 0 }),
 		run("no type", func(t *tcs.Tensor) { t.Header.Type = 0 }),
-		run("a type past the last", func(t *tcs.Tensor) { t.Header.Type = 7 }),
+		run("a type past the last", func(t *tcs.Tensor) { t.Header.Type = 14 }),
 		run("float32 memory declared float64",
 			func(t *tcs.Tensor) { t.Vals = tcs.Of(f4{1, 2, 3, 4, 5}) }),
 		run("4 values of 5", func(t *tcs.Tensor) { t.Vals = tcs.Of(f8{1, 2, 3, 4}) }),

@@ -41,8 +41,7 @@ func Flags() []cli.Flag {
 		text("`LEVELS[:ORDER]` storage of a .tcs file; other outputs write what it stores "+
 			"(default: the format of a .tcs input; dense for a dense file; otherwise s, ds, sss, ...)",
 			"f", "format"),
-		text("`TYPE` float64, float32, int64, int32, complex128 or complex64 (default: the "+
-			"input's)", "t", "type"),
+		text("`TYPE` "+tensor.TypeList+" (default: the input's)", "t", "type"),
 		text("`N,N,...` sizes, one for each mode, for a file without sizes", "d", "dims"),
 		text("`0|1` the first coordinate in a .tns, .csv, .tsv or edge-list input (default: 1)",
 			"index-base"),
@@ -113,9 +112,6 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 		if !ok {
 			_, err := notation.ParseType(v)
 			return o, argv.Errorf("-t=%s: %v", v, err)
-		}
-		if s := tensor.TypeNote(v); s != "" && !x.Bool("q") {
-			fmt.Fprintf(x.App.ErrWriter, "%s: %s\n", x.App.Name, s)
 		}
 		o.Type = t
 	}

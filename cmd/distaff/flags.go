@@ -53,8 +53,7 @@ func dataFlags() []cli.Flag {
 			"`T:LEVELS[:ORDER]` how tensor T is stored, outermost level first: "+levelKinds()+
 				"; B:ds is CSR, B:ds:1,0 CSC, B:sss CSF"),
 		list("t", al("type"), catData,
-			"`T:TYPE` float64, float32, int64, int32, complex128 or complex64, or TACO's names; "+
-				"a type that is not stored, as uint8, is read into a wider one"),
+			"`T:TYPE` "+tensor.TypeList+", or TACO's names"),
 		list("d", al("dims"), catData,
 			"`i:N` or T:N,N,... the size of an index variable, or the sizes of a tensor's "+
 				"modes; 1e6 is 1000000"),

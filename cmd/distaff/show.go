@@ -10,6 +10,7 @@ import (
 	"distaff/cmd/conv"
 	"distaff/io/convert"
 	"distaff/io/coo"
+	"distaff/io/tensor"
 )
 
 // readFlags returns the flags that control how show, info, diff and spy read a file.
@@ -17,7 +18,7 @@ func readFlags() []cliFlag {
 	return []cliFlag{
 		text("d", al("dims"), "", "`N,N,...` sizes, one for each mode, for a file without sizes"),
 		text("t", al("type"), "",
-			"`TYPE` reads values as float64, float32, int64, int32, complex128 or complex64"),
+			"`TYPE` reads values as "+tensor.TypeList),
 		text("index-base", nil, "",
 			"`0|1` the first coordinate in .tns, .csv, .tsv and edge-list files (default: 1)"),
 		text("delimiter", nil, "", "`comma|semicolon|tab|bar|space` what separates the columns of "+

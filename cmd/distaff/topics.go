@@ -46,14 +46,10 @@ func newTopic(name string) topic {
 	for _, k := range tensor.Kinds {
 		levels = append(levels, [2]string{k.String(), k.Words()})
 	}
-	var types []string
-	for _, t := range tensor.ValueTypes {
-		types = append(types, t.String())
-	}
 	short, text, _ := strings.Cut(string(raw), "\n\n")
 	return topic{name, short, strings.NewReplacer(
 		"{{levels}}", table(levels),
-		"{{types}}", strings.Join(types, " "),
+		"{{types}}", strings.Replace(tensor.TypeList, ", complex64", ",\ncomplex64", 1),
 		"{{commands}}", table(schedule.Help()),
 		"{{lines}}", table(jobfile.Lines),
 		"{{whole}}", strings.Join(jobfile.Linalgs(), " "),

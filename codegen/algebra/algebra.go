@@ -6,6 +6,8 @@ package algebra
 import (
 	"math"
 	"slices"
+
+	"distaff/io/tensor"
 )
 
 // Function is a function of one or two real numbers. Its values are NumPy's.
@@ -20,9 +22,9 @@ type Function struct {
 	KeepsZero bool
 	// Value returns the value at numbers of type float64. y is 0 if the function has one argument.
 	Value func(x, y float64) float64
-	// Int returns the value at integers, which is then an integer. If Int is nil, integers are
-	// converted to float64.
-	Int func(x, y int64) int64
+	// Int returns the value at integers of type t, or at bools, which then has this type. The caller
+	// wraps it around. If Int is nil, integers are converted to float64.
+	Int func(t tensor.Type, x, y int64) int64
 	// Exact is true if Value rounds nothing. Other functions differ between libraries in their last
 	// bits.
 	Exact bool
@@ -57,16 +59,39 @@ func Names() (list []string) {
 // Functions lists all functions.
 var Functions = []*Function{
 	{Name: "abs", Args: 1, KeepsZero: true, Exact: true, Work: 1, Library: "fabs",
-		Value: one(math.Abs), Int: func(x, _ int64) int64 { return max(x, -x) }},
+		Value: one(math.Abs), Int: func(t tensor.Type, x, _ int64) int64 {
+			if t.LessInt(x, 0) {
+				return -x
+			}
+			return x
+		}},
 	{Name: "sign", Args: 1, KeepsZero: true, Exact: true, Work: 1,
 		C:     "x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x",
-		Value: one(sign), Int: func(x, _ int64) int64 { return min(max(x, -1), 1) }},
+		Value: one(sign), Int: func(t tensor.Type, x, _ int64) int64 {
+			switch {
+			case x == 0:
+				return 0
+			case t.LessInt(x, 0):
+				return -1
+			}
+			return 1
+		}},
 	{Name: "min", Args: 2, Folds: true, KeepsZero: true, Exact: true, Work: 1,
 		C: "x <= y || x != x ? x : y", Value: least,
-		Int: func(x, y int64) int64 { return min(x, y) }},
+		Int: func(t tensor.Type, x, y int64) int64 {
+			if t.LessInt(y, x) {
+				return y
+			}
+			return x
+		}},
 	{Name: "max", Args: 2, Folds: true, KeepsZero: true, Exact: true, Work: 1,
 		C: "x >= y || x != x ? x : y", Value: greatest,
-		Int: func(x, y int64) int64 { return max(x, y) }},
+		Int: func(t tensor.Type, x, y int64) int64 {
+			if t.LessInt(x, y) {
+				return y
+			}
+			return x
+		}},
 	{Name: "floor", Args: 1, KeepsZero: true, Exact: true, Work: 1, Library: "floor",
 		Value: one(math.Floor), Int: same},
 	{Name: "ceil", Args: 1, KeepsZero: true, Exact: true, Work: 1, Library: "ceil",
@@ -97,10 +122,10 @@ var Functions = []*Function{
 	{Name: "pow", Args: 2, Work: 40, Library: "pow", Value: math.Pow},
 	{Name: "nonzero", Args: 1, KeepsZero: true, Exact: true, Work: 1, Internal: true,
 		C: "x != 0 ? 1 : 0", Value: one(nonzero),
-		Int: func(x, _ int64) int64 { return int64(nonzero(float64(x))) }},
+		Int: func(_ tensor.Type, x, _ int64) int64 { return int64(nonzero(float64(x))) }},
 	{Name: "times", Args: 2, KeepsZero: true, Exact: true, Work: 1, Internal: true, C: "x * y",
 		Value: func(x, y float64) float64 { return x * y },
-		Int:   func(x, y int64) int64 { return x * y }},
+		Int:   func(_ tensor.Type, x, y int64) int64 { return x * y }},
 }
 
 // library returns a function of one argument that the C library has under the same name.
@@ -113,7 +138,7 @@ func one(f func(float64) float64) func(x, y float64) float64 {
 	return func(x, _ float64) float64 { return f(x) }
 }
 
-func same(x, _ int64) int64 { return x }
+func same(_ tensor.Type, x, _ int64) int64 { return x }
 
 func sign(x float64) float64 {
 	switch {

@@ -82,7 +82,7 @@ func TestRows(t *testing.T) {
 		}
 		for x := int64(-3); x <= 3 && f.Int != nil; x++ {
 			for y := int64(-3); y <= 3; y++ {
-				got, want := f.Int(x, y), f.Value(float64(x), float64(y))
+				got, want := f.Int(tensor.Int64, x, y), f.Value(float64(x), float64(y))
 				if float64(got) != want {
 					t.Errorf("%s(%d, %d) = %d of integers, %g of floats", f.Name, x, y, got, want)
 				}

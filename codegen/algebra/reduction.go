@@ -59,10 +59,18 @@ func number(x int64) func(tensor.Type) tensor.Value {
 
 // largest returns infinity, or the largest integer of type t.
 func largest(t tensor.Type) tensor.Value {
-	return tensor.Value{Type: t, I: math.MaxInt64 >> (64 - 8*t.Size()), C: complex(math.Inf(1), 0)}
+	v := tensor.Value{Type: t, C: complex(math.Inf(1), 0)}
+	if t.HoldsInts() {
+		_, v.I = t.IntRange()
+	}
+	return v
 }
 
 // smallest returns minus infinity, or the smallest integer of type t.
 func smallest(t tensor.Type) tensor.Value {
-	return tensor.Value{Type: t, I: math.MinInt64 >> (64 - 8*t.Size()), C: complex(math.Inf(-1), 0)}
+	v := tensor.Value{Type: t, C: complex(math.Inf(-1), 0)}
+	if t.HoldsInts() {
+		v.I, _ = t.IntRange()
+	}
+	return v
 }

@@ -207,7 +207,7 @@ func (c *Contractions) refuseTree(tree *network.Tree) error {
 // without variables, such as numbers, are not part of the product.
 func (c *Contractions) contractible(t *notation.Term) *Term {
 	x := &Term{problem: &network.Problem{Sizes: map[string]int64{},
-		Exact: c.in.Compute.IsInt(), MaxOrder: cmp.Or(c.in.MaxOrder, -1), Gemm: c.in.Gemm,
+		Exact: c.in.Compute.HoldsInts(), MaxOrder: cmp.Or(c.in.MaxOrder, -1), Gemm: c.in.Gemm,
 		Packed: !c.in.GPU, Seconds: 1}}
 	p := x.problem
 	for k, f := range t.Factors {

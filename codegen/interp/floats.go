@@ -92,7 +92,12 @@ func (c *compiler) castFloat(x *ir.Cast) floatFn {
 		return func(fr *frame) float64 { return real(f(fr)) }
 	}
 	f := c.int(x.X)
-	if x.Typ == tensor.Float32 {
+	switch unsigned := x.X.Type() == tensor.Uint64; {
+	case unsigned && x.Typ == tensor.Float32:
+		return func(fr *frame) float64 { return float64(float32(uint64(f(fr)))) }
+	case unsigned:
+		return func(fr *frame) float64 { return float64(uint64(f(fr))) }
+	case x.Typ == tensor.Float32:
 		return func(fr *frame) float64 { return float64(float32(f(fr))) }
 	}
 	return func(fr *frame) float64 { return float64(f(fr)) }

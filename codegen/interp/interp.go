@@ -32,7 +32,7 @@
 //	stmts.go      statements
 //	loops.go      loops, and their iterations in shuffled order
 //	ordered.go    loops with an ordered section
-//	ints.go       expressions of type Bool, Int32 and Int64
+//	ints.go       expressions of type Bool and of integer types
 //	floats.go     expressions of floats
 //	complexes.go  expressions of complex numbers
 //	memory.go     arrays, their bounds, and which elements were written
@@ -52,8 +52,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Array is memory that the caller gives to a leaf or receives from it. Data is a []bool, []int32,
-// []int64, []float32, []float64, []complex64 or []complex128. Data is nil for an array without
+// Array is memory that the caller gives to a leaf or receives from it. Data is a []bool or a slice of
+// a type of integers, floats or complex numbers that is a type of values. Data is nil for an array without
 // memory. Data may be a part of a longer array: Data[0] is then the element with index First. If
 // Fresh is set, the contents are undefined on entry.
 type Array struct {
@@ -183,7 +183,7 @@ func (p *Program) Run(args []Arg, bounds [][2]int64, env Env) (fail *Failure, er
 // frame is the state of one run.
 type frame struct {
 	prog      *Program
-	ints      []int64 // Bool, Int32 and Int64 variables
+	ints      []int64 // variables of Bool and of integer types
 	floats    []float64
 	complexs  []complex128
 	arrays    []*memory

@@ -2,6 +2,7 @@ package interp
 
 import (
 	"fmt"
+	"unsafe"
 
 	"distaff/codegen/ir"
 	"distaff/io/tensor"
@@ -14,7 +15,7 @@ func truth(b bool) int64 {
 	return 0
 }
 
-// int compiles an expression of type Bool, Int32 or Int64.
+// int compiles an expression of type Bool or of an integer type.
 func (c *compiler) int(x ir.Expr) intFn {
 	switch x := x.(type) {
 	case *ir.Var:
@@ -29,20 +30,14 @@ func (c *compiler) int(x ir.Expr) intFn {
 			return c.logic(x)
 		case x.Op.IsCompare():
 			return c.compare(x)
-		case x.Type() == tensor.Int32:
-			f := c.arithmetic(x)
-			return func(fr *frame) int64 { return int64(int32(f(fr))) }
 		}
-		return c.arithmetic(x)
+		return wrapped(x.Type(), c.arithmetic(x))
 	case *ir.Unary:
 		f := c.int(x.X)
-		switch {
-		case x.Op == ir.Not:
+		if x.Op == ir.Not {
 			return func(fr *frame) int64 { return f(fr) ^ 1 }
-		case x.Type() == tensor.Int32:
-			return func(fr *frame) int64 { return int64(int32(-f(fr))) }
 		}
-		return func(fr *frame) int64 { return -f(fr) }
+		return wrapped(x.Type(), func(fr *frame) int64 { return -f(fr) })
 	case *ir.Load:
 		return c.loadInt(x)
 	case *ir.Cast:
@@ -59,6 +54,17 @@ func (c *compiler) int(x ir.Expr) intFn {
 		return c.search(x)
 	}
 	panic(fmt.Sprintf("BUG: interp: integer expression %T", x))
+}
+
+// wrapped returns f with its result wrapped around to the range of the type.
+func wrapped(t tensor.Type, f intFn) intFn {
+	switch {
+	case t.Size() == 8:
+		return f
+	case t == tensor.Int32:
+		return func(fr *frame) int64 { return int64(int32(f(fr))) }
+	}
+	return func(fr *frame) int64 { return t.Wrap(f(fr)) }
 }
 
 func (c *compiler) logic(x *ir.Binary) intFn {
@@ -79,10 +85,13 @@ func (c *compiler) logic(x *ir.Binary) intFn {
 	}
 }
 
-// arithmetic compiles an integer operation, which it computes in 64 bits. If the type is Int32, the
-// operands are in the range of Int32, and the caller wraps the result to 32 bits.
+// arithmetic compiles an operation of integers, which it computes in 64 bits, or of Bools. The
+// operands are in the range of their type, and the caller wraps the result to this range.
 func (c *compiler) arithmetic(x *ir.Binary) intFn {
 	a, b := c.int(x.X), c.int(x.Y)
+	if x.Type() == tensor.Uint64 && (x.Op == ir.Div || x.Op == ir.Rem) {
+		return c.divideUnsigned(x, a, b)
+	}
 	if l, ok := x.Y.(*ir.Lit); ok && (x.Op == ir.Add || x.Op == ir.Sub) {
 		v := l.I
 		if x.Op == ir.Sub {
@@ -115,12 +124,32 @@ func (c *compiler) arithmetic(x *ir.Binary) intFn {
 		}
 	case ir.BitAnd:
 		return func(fr *frame) int64 { return a(fr) & b(fr) }
-	case ir.Min:
-		return func(fr *frame) int64 { return min(a(fr), b(fr)) }
-	case ir.Max:
-		return func(fr *frame) int64 { return max(a(fr), b(fr)) }
+	case ir.Min, ir.Max:
+		t, greatest := x.Type(), x.Op == ir.Max
+		return func(fr *frame) int64 {
+			u, v := a(fr), b(fr)
+			if t.LessInt(u, v) == greatest {
+				return v
+			}
+			return u
+		}
 	}
 	panic(fmt.Sprintf("BUG: interp: integer operator %s", x.Op))
+}
+
+// divideUnsigned compiles a quotient or a remainder of two Uint64.
+func (c *compiler) divideUnsigned(x *ir.Binary, a, b intFn) intFn {
+	remainder := x.Op == ir.Rem
+	return func(fr *frame) int64 {
+		u, v := uint64(a(fr)), uint64(b(fr))
+		switch {
+		case v == 0:
+			fr.errorf("integer division by zero: %s", x)
+		case remainder:
+			return int64(u % v)
+		}
+		return int64(u / v)
+	}
 }
 
 func (c *compiler) compare(x *ir.Binary) intFn {
@@ -134,10 +163,15 @@ func (c *compiler) compare(x *ir.Binary) intFn {
 		}
 		return func(fr *frame) int64 { return truth(a(fr) != b(fr)) }
 	}
-	return comparison(x.Op, c.int(x.X), c.int(x.Y))
+	if a, b := c.int(x.X), c.int(x.Y); x.X.Type() != tensor.Uint64 {
+		return comparison(x.Op, a, b)
+	} else {
+		return comparison(x.Op, func(fr *frame) uint64 { return uint64(a(fr)) },
+			func(fr *frame) uint64 { return uint64(b(fr)) })
+	}
 }
 
-func comparison[T int64 | float64](op ir.Op, a, b func(*frame) T) intFn {
+func comparison[T int64 | uint64 | float64](op ir.Op, a, b func(*frame) T) intFn {
 	switch op {
 	case ir.Eq:
 		return func(fr *frame) int64 { return truth(a(fr) == b(fr)) }
@@ -150,7 +184,7 @@ func comparison[T int64 | float64](op ir.Op, a, b func(*frame) T) intFn {
 	}
 }
 
-// loadInt loads from an array of Bool, Int32 or Int64.
+// loadInt loads from an array of Bool or of integers.
 func (c *compiler) loadInt(x *ir.Load) intFn {
 	k, index, elem := c.array(x.A), c.int(x.Index), x.A.Elem
 	if tracks := c.tracks(x.A); tracks != nil {
@@ -196,9 +230,28 @@ func (m *memory) int(i int64) int64 {
 		return int64(m.i32[i])
 	case tensor.Int64:
 		return m.i64[i]
+	case tensor.Bool:
+		return truth(m.b[i])
 	}
-	return truth(m.b[i])
+	return m.elem.Load(m.at(i)).I
 }
+
+// setInt sets an element of a memory of Bool or of integers to v, which its type can hold.
+func (m *memory) setInt(i, v int64) {
+	switch m.elem {
+	case tensor.Int32:
+		m.i32[i] = int32(v)
+	case tensor.Int64:
+		m.i64[i] = v
+	case tensor.Bool:
+		m.b[i] = v != 0
+	default:
+		m.elem.Store(m.at(i), tensor.Value{Type: m.elem, I: v})
+	}
+}
+
+// at returns the address of element i of a memory whose elements are in m.raw.
+func (m *memory) at(i int64) unsafe.Pointer { return unsafe.Pointer(&m.raw[i*m.elem.Size()]) }
 
 func (c *compiler) castInt(x *ir.Cast) intFn {
 	from := x.X.Type()
@@ -211,22 +264,16 @@ func (c *compiler) castInt(x *ir.Cast) intFn {
 		panic("BUG: interp: cast of a complex number to an integer")
 	case from.IsFloat():
 		f := c.float(x.X)
-		switch x.Typ {
-		case tensor.Bool:
-			return func(fr *frame) int64 { return truth(f(fr) != 0) }
-		case tensor.Int32:
-			return func(fr *frame) int64 { return int64(ir.Truncate32(f(fr))) }
+		if t := x.Typ; t != tensor.Bool {
+			return func(fr *frame) int64 { return ir.TruncateTo(t, f(fr)) }
 		}
-		return func(fr *frame) int64 { return ir.Truncate(f(fr)) }
-	}
-	f := c.int(x.X)
-	switch {
-	case x.Typ == tensor.Bool:
 		return func(fr *frame) int64 { return truth(f(fr) != 0) }
-	case x.Typ == tensor.Int32 && from == tensor.Int64:
-		return func(fr *frame) int64 { return int64(int32(f(fr))) }
 	}
-	return f
+	if f := c.int(x.X); tensor.Promote(from, x.Typ) != x.Typ {
+		return wrapped(x.Typ, f)
+	} else {
+		return f
+	}
 }
 
 // search compiles a binary search that probes the same elements as the generated C, so that it

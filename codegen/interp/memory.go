@@ -36,6 +36,7 @@ type memory struct {
 	f64    []float64
 	c64    []complex64
 	c128   []complex128
+	raw    []byte // elements of other types
 	init   []bool // whether each element was written; nil if all were
 	shadow [][]cell
 	// byThread has a cell for each element if threads of a launch accessed the block.
@@ -56,9 +57,10 @@ func (m *memory) len() int64 {
 		return int64(len(m.f64))
 	case tensor.Complex64:
 		return int64(len(m.c64))
-	default:
+	case tensor.Complex128:
 		return int64(len(m.c128))
 	}
+	return int64(len(m.raw)) / max(m.elem.Size(), 1)
 }
 
 // address returns a pointer that identifies the block, or nil if the block is empty.
@@ -79,9 +81,10 @@ func (m *memory) address() any {
 		return unsafe.Pointer(&m.f64[0])
 	case tensor.Complex64:
 		return unsafe.Pointer(&m.c64[0])
-	default:
+	case tensor.Complex128:
 		return unsafe.Pointer(&m.c128[0])
 	}
+	return unsafe.Pointer(&m.raw[0])
 }
 
 // prefix returns the first n elements as a slice for Array.Data.
@@ -99,9 +102,53 @@ func (m *memory) prefix(n int64) any {
 		return m.f64[:n:n]
 	case tensor.Complex64:
 		return m.c64[:n:n]
-	default:
+	case tensor.Complex128:
 		return m.c128[:n:n]
 	}
+	return typed(m.elem, m.raw[:n*m.elem.Size()])
+}
+
+// typed returns the bytes of integers of type t as a slice for Array.Data.
+func typed(t tensor.Type, b []byte) any {
+	switch t {
+	case tensor.Int8:
+		return cast[int8](b)
+	case tensor.Int16:
+		return cast[int16](b)
+	case tensor.Uint8:
+		return b
+	case tensor.Uint16:
+		return cast[uint16](b)
+	case tensor.Uint32:
+		return cast[uint32](b)
+	}
+	return cast[uint64](b)
+}
+
+func cast[T, S any](s []S) []T {
+	var from S
+	var to T
+	n := len(s) * int(unsafe.Sizeof(from)) / int(unsafe.Sizeof(to))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(s))), n)
+}
+
+// bytesOf returns the type and the bytes of a slice that typed returned.
+func bytesOf(data any) (tensor.Type, []byte) {
+	switch d := data.(type) {
+	case []int8:
+		return tensor.Int8, cast[byte](d)
+	case []int16:
+		return tensor.Int16, cast[byte](d)
+	case []uint8:
+		return tensor.Uint8, d
+	case []uint16:
+		return tensor.Uint16, cast[byte](d)
+	case []uint32:
+		return tensor.Uint32, cast[byte](d)
+	case []uint64:
+		return tensor.Uint64, cast[byte](d)
+	}
+	return tensor.None, nil
 }
 
 func dataLen(data any) int64 {
@@ -121,7 +168,8 @@ func dataLen(data any) int64 {
 	case []complex128:
 		return int64(len(d))
 	}
-	return 0
+	t, b := bytesOf(data)
+	return int64(len(b)) / max(t.Size(), 1)
 }
 
 // wrap returns the caller's array x as the memory of a. It ends the run if the types differ.
@@ -145,6 +193,8 @@ func (fr *frame) wrap(a *ir.Array, x Array) *memory {
 		m.c64, got = d, tensor.Complex64
 	case []complex128:
 		m.c128, got = d, tensor.Complex128
+	default:
+		got, m.raw = bytesOf(d)
 	}
 	if got != a.Elem {
 		fr.errorf("%s: got an array of %s (%T), want %s", a.Name, got, x.Data, a.Elem)
@@ -202,8 +252,13 @@ func (m *memory) extend(n int64) {
 		m.f64 = append(m.f64, make([]float64, n)...)
 	case tensor.Complex64:
 		m.c64 = append(m.c64, make([]complex64, n)...)
-	default:
+	case tensor.Complex128:
 		m.c128 = append(m.c128, make([]complex128, n)...)
+	default:
+		words := make([]uint64, ((m.len()+n)*m.elem.Size()+7)/8) // aligned for every type
+		raw := cast[byte](words)
+		copy(raw, m.raw)
+		m.raw = raw[:(m.len()+n)*m.elem.Size()]
 	}
 	if m.init != nil {
 		m.init = append(m.init, make([]bool, n)...)

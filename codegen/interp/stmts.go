@@ -255,10 +255,14 @@ func (c *compiler) storeInt(s *ir.Store, place func(*frame) (*memory, int64)) st
 			m.i32[i] = int32(v)
 		}
 	}
+	t := s.A.Elem
 	return func(fr *frame) {
-		v := x(fr) != 0
+		v := x(fr)
 		m, i := place(fr)
-		m.b[i] = v
+		if add {
+			v += m.int(i)
+		}
+		m.setInt(i, t.Wrap(v))
 	}
 }
 
@@ -438,6 +442,10 @@ func (c *compiler) fillValue(s *ir.Fill) func(fr *frame, m *memory, l, h int64) 
 				fr.errorf("fill %s with %d: it does not fit into 32 bits", m.name, v)
 			}
 			setAll(m.i32[l:h], int32(v))
+		default:
+			for i := l; i < h; i++ {
+				m.setInt(i, v)
+			}
 		}
 	}
 }
@@ -477,8 +485,11 @@ func (c *compiler) copy(s *ir.Copy) stmtFn {
 			copy(d.f64[dl:dh], m.f64[l:h])
 		case tensor.Complex64:
 			copy(d.c64[dl:dh], m.c64[l:h])
-		default:
+		case tensor.Complex128:
 			copy(d.c128[dl:dh], m.c128[l:h])
+		default:
+			size := d.elem.Size()
+			copy(d.raw[dl*size:dh*size], m.raw[l*size:h*size])
 		}
 		fr.wrote(d, dl, dh, dstTracks)
 	}

@@ -24,7 +24,7 @@ func Number(t tensor.Type, c complex128) *Lit {
 
 // Literal returns v as a literal of v's type.
 func Literal(v tensor.Value) *Lit {
-	if v.Type.IsInt() {
+	if v.Type.HoldsInts() {
 		return &Lit{Typ: v.Type, I: v.I}
 	}
 	return &Lit{Typ: v.Type, C: v.C}
@@ -35,7 +35,7 @@ func Zero(t tensor.Type) *Lit { return &Lit{Typ: t} }
 
 // One returns the literal 1 of type t. For Bool it is true.
 func One(t tensor.Type) *Lit {
-	if t == tensor.Bool || t.IsInt() {
+	if t.HoldsInts() {
 		return &Lit{Typ: t, I: 1}
 	}
 	return &Lit{Typ: t, C: 1}

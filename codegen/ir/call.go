@@ -93,7 +93,7 @@ func (s *Call) check(*verifier) error {
 	}
 	for k, a := range s.Args {
 		switch {
-		case a.A == nil && (a.Added || !a.X.Type().IsNumber()):
+		case a.A == nil && (a.Added || !a.X.Type().IsValue()):
 			return errors.New("an argument is no number")
 		case a.A == nil || !a.Added:
 			continue

@@ -1,6 +1,10 @@
 package ir
 
-import "math"
+import (
+	"math"
+
+	"distaff/io/tensor"
+)
 
 // MulComplex returns the product of two complex numbers as every engine computes it: (ac-bd) +
 // (ad+bc)i, without the special handling of infinities in C99.
@@ -29,30 +33,21 @@ func DivComplex(x, y complex128) complex128 {
 	return complex((a*r+b)/den, (b*r-a)/den)
 }
 
-// Truncate returns the cast of a float to int64: it rounds towards zero and saturates at the bounds
-// of int64. NaN becomes 0.
-func Truncate(x float64) int64 {
+// TruncateTo returns the cast of a float to the integer type t: it rounds towards zero and saturates
+// at the bounds of t. NaN becomes 0.
+func TruncateTo(t tensor.Type, x float64) int64 {
+	lo, hi := t.IntRange()
 	switch {
 	case x != x:
 		return 0
-	case x >= 9223372036854775808.0:
-		return math.MaxInt64
-	case x <= -9223372036854775808.0:
-		return math.MinInt64
+	case x >= t.ExactMax():
+		if t.Size() == 8 || x > t.ExactMax() {
+			return hi
+		}
+	case x <= float64(lo):
+		return lo
+	case t == tensor.Uint64:
+		return int64(uint64(x))
 	}
 	return int64(x)
-}
-
-// Truncate32 returns the cast of a float to int32: it rounds towards zero and saturates at the
-// bounds of int32. NaN becomes 0.
-func Truncate32(x float64) int32 {
-	switch {
-	case x != x:
-		return 0
-	case x >= math.MaxInt32:
-		return math.MaxInt32
-	case x <= math.MinInt32:
-		return math.MinInt32
-	}
-	return int32(x)
 }

@@ -108,7 +108,7 @@ func foldAdd(x, y Expr, lx, ly *Lit) Expr {
 	if isInt(ly, 0) {
 		return x
 	}
-	if ly != nil && ly.I < 0 && ly.I != minOf(ly.Typ) {
+	if ly != nil && ly.I < 0 && !isLeast(ly) {
 		return Bin(Sub, x, foldNeg(ly))
 	}
 	if b, ok := x.(*Binary); ok {
@@ -135,7 +135,7 @@ func foldSub(x, y Expr, ly *Lit) Expr {
 	if Same(x, y) {
 		return Zero(x.Type())
 	}
-	if ly != nil && ly.I < 0 && ly.I != minOf(ly.Typ) {
+	if ly != nil && ly.I < 0 && !isLeast(ly) {
 		return Bin(Add, x, foldNeg(ly))
 	}
 	b, ok := x.(*Binary)
@@ -193,19 +193,10 @@ func foldFloat(op Op, x, y Expr, lx, ly *Lit) Expr {
 	return nil
 }
 
-func minOf(t tensor.Type) int64 {
-	if t == tensor.Int32 {
-		return math.MinInt32
-	}
-	return math.MinInt64
-}
-
-// wrap returns i wrapped to the range of the integer type t.
-func wrap(t tensor.Type, i int64) int64 {
-	if t == tensor.Int32 {
-		return int64(int32(i))
-	}
-	return i
+// isLeast reports whether l is the smallest value of its integer type.
+func isLeast(l *Lit) bool {
+	lo, _ := l.Typ.IntRange()
+	return l.I == lo
 }
 
 // rounded returns c rounded to the float or complex type t.
@@ -242,9 +233,9 @@ func foldLits(op Op, x, y *Lit) (folded *Lit) {
 
 func foldBools(op Op, x, y bool) *Lit {
 	switch op {
-	case And:
+	case And, Mul:
 		return Truth(x && y)
-	case Or:
+	case Or, Add:
 		return Truth(x || y)
 	case Eq:
 		return Truth(x == y)
@@ -267,20 +258,29 @@ func foldInts(op Op, t tensor.Type, x, y int64) *Lit {
 		if y == 0 {
 			return nil
 		}
-		r = x / y
-		if op == Rem {
+		switch {
+		case op == Rem && t == tensor.Uint64:
+			r = int64(uint64(x) % uint64(y))
+		case op == Rem:
 			r = x % y
+		case t == tensor.Uint64:
+			r = int64(uint64(x) / uint64(y))
+		default:
+			r = x / y
 		}
 	case BitAnd:
 		r = x & y
-	case Min:
-		r = min(x, y)
-	case Max:
-		r = max(x, y)
+	case Min, Max:
+		if r = x; t.LessInt(x, y) == (op == Max) {
+			r = y
+		}
 	default:
+		if t == tensor.Uint64 { // the order of unsigned numbers
+			x, y = x^math.MinInt64, y^math.MinInt64
+		}
 		return foldOrder(op, x, y)
 	}
-	return &Lit{Typ: t, I: wrap(t, r)}
+	return &Lit{Typ: t, I: t.Wrap(r)}
 }
 
 // foldOrder returns the value of the comparison x op y, or nil if op is not a comparison.
@@ -358,7 +358,7 @@ func foldComplexes(op Op, t tensor.Type, x, y complex128) *Lit {
 
 func foldNeg(l *Lit) *Lit {
 	if l.Typ.IsInt() {
-		return &Lit{Typ: l.Typ, I: wrap(l.Typ, -l.I), At: l.At}
+		return &Lit{Typ: l.Typ, I: l.Typ.Wrap(-l.I), At: l.At}
 	}
 	if l.Typ.IsFloat() {
 		return &Lit{Typ: l.Typ, C: complex(-real(l.C), 0), At: l.At}
@@ -372,21 +372,20 @@ func convert(l *Lit, t tensor.Type) *Lit {
 		return l
 	}
 	to := &Lit{Typ: t, At: l.At}
-	switch fromInt := l.Typ.IsInt() || l.Typ == tensor.Bool; {
+	v := tensor.Value{Type: l.Typ, I: l.I, C: l.C}
+	switch fromInt := l.Typ.HoldsInts(); {
 	case t == tensor.Bool:
 		to.I = Truth(l.I != 0 || l.C != 0).I
 	case t.IsInt() && fromInt:
-		to.I = wrap(t, l.I)
-	case t == tensor.Int32:
-		to.I = int64(Truncate32(real(l.C)))
-	case t == tensor.Int64:
-		to.I = Truncate(real(l.C))
-	case fromInt && (t == tensor.Float32 || t == tensor.Complex64):
+		to.I = t.Wrap(l.I)
+	case t.IsInt():
+		to.I = TruncateTo(t, real(l.C))
+	case fromInt && l.Typ != tensor.Uint64 && (t == tensor.Float32 || t == tensor.Complex64):
 		to.C = complex(float64(float32(l.I)), 0)
-	case fromInt:
-		to.C = complex(float64(l.I), 0)
+	case fromInt && (t == tensor.Float32 || t == tensor.Complex64):
+		to.C = complex(float64(float32(uint64(l.I))), 0)
 	default:
-		to.C = rounded(t, l.C)
+		to.C = rounded(t, v.Complex())
 	}
 	return to
 }

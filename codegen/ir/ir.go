@@ -6,7 +6,8 @@
 // an Array has one element type. Coordinates and positions are computed as Int64. Pos and crd
 // arrays may hold 32-bit integers, which are widened when they are loaded.
 //
-// Every engine computes the same values: integers wrap; a float32 or complex64 operation rounds to
+// Every engine computes the same values: integers wrap; a sum of Bools is true if one of them is, and
+// a product if both are; a float32 or complex64 operation rounds to
 // its type; Min and Max of floats are (y < x ? y : x) and (x < y ? y : x); complex products and
 // quotients are computed by MulComplex and DivComplex. Only generated C may fuse a multiplication
 // with an addition, and reorder the sums of Reduce.
@@ -114,7 +115,7 @@ type (
 		Widen bool
 	}
 	// Cast converts X to Typ. Integers wrap and floats round. A float is truncated to an integer
-	// and saturates (see Truncate). A complex number becomes a float by dropping the imaginary
+	// and saturates (see TruncateTo). A complex number becomes a float by dropping the imaginary
 	// part. A number becomes a Bool: true if it differs from zero.
 	Cast struct {
 		Typ tensor.Type

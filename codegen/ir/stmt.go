@@ -219,14 +219,14 @@ func (s *Declare) check(v *verifier) error {
 }
 
 func (s *Assign) check(v *verifier) error {
-	if s.Accumulate && !s.V.Typ.IsNumber() {
+	if s.Accumulate && !s.V.Typ.IsValue() {
 		return fmt.Errorf("%s is of type %s, and cannot be added to", s.V.Name, s.V.Typ)
 	}
 	return v.assign(s.V, s.X.Type(), s.Accumulate)
 }
 
 func (s *Store) check(*verifier) error {
-	if s.Accumulate && !s.A.Elem.IsNumber() {
+	if s.Accumulate && !s.A.Elem.IsValue() {
 		return fmt.Errorf("%s holds %s, and cannot be added to", s.A.Name, s.A.Elem)
 	}
 	return fits(s.A, s.X)
@@ -237,7 +237,7 @@ func (s *For) check(v *verifier) error {
 		return err
 	}
 	for _, x := range s.Reduce {
-		if k, ok := v.visible[x]; !ok || k == fixed || !x.Typ.IsNumber() {
+		if k, ok := v.visible[x]; !ok || k == fixed || !x.Typ.IsValue() {
 			return fmt.Errorf("a loop cannot reduce %s; want a number that is declared outside of the "+
 				"loop", x.Name)
 		}

@@ -141,7 +141,7 @@ func TestVerify(t *testing.T) {
 		{"{\n var a int64 = 1\n }\n a = 2", "a is not declared here"},
 		{"var a float64 = 1", "variable a has the type float64, but its value has the type int64; " +
 			"want equal types"},
-		{"var a bool = true\n a += true", "cannot be added to"},
+		{"var a bool = true\n var b bool = a - a", "the type bool has no operator -"},
 		{"var a int64 = 0\n for i in 0 : 2 parallel {\n a = i\n }", "the parallel loop assigns a, which it neither declares nor reduces"},
 		{"var a int64 = 0\n for i in 0 : 2 vector {\n a += i\n }", "the vector loop assigns a, which it neither declares nor reduces"},
 		{"var a int64 = 0\n for i in 0 : 2 parallel reduce(a) {\n a = i\n }",

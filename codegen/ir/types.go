@@ -7,9 +7,6 @@ import (
 
 // typeByName returns the type with the name s, or None if there is none.
 func typeByName(s string) tensor.Type {
-	if s == tensor.Bool.String() {
-		return tensor.Bool
-	}
 	for _, t := range tensor.ValueTypes {
 		if t.String() == s {
 			return t
@@ -18,10 +15,12 @@ func typeByName(s string) tensor.Type {
 	return tensor.None
 }
 
-// CType returns the type's name in C.
+// CType returns the type's name in C. Names of <stdint.h> are only the two that dst.h defines.
 func CType(t tensor.Type) string {
 	return map[tensor.Type]string{
-		tensor.Bool: "_Bool", tensor.Int32: "int32_t", tensor.Int64: "int64_t",
+		tensor.Bool: "_Bool", tensor.Int8: "signed char", tensor.Int16: "short",
+		tensor.Int32: "int32_t", tensor.Int64: "int64_t", tensor.Uint8: "unsigned char",
+		tensor.Uint16: "unsigned short", tensor.Uint32: "unsigned", tensor.Uint64: "unsigned long",
 		tensor.Float32: "float", tensor.Float64: "double",
 		tensor.Complex64: "float _Complex", tensor.Complex128: "double _Complex",
 	}[t]

@@ -4,7 +4,6 @@ import (
 	"distaff/io/tensor"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -97,7 +96,7 @@ func verifyLit(l *Lit) error {
 			return fmt.Errorf("a bool literal of %d", l.I)
 		}
 	case t.IsInt():
-		if l.C != 0 || t == tensor.Int32 && (l.I < math.MinInt32 || l.I > math.MaxInt32) {
+		if l.C != 0 || t.Wrap(l.I) != l.I {
 			return fmt.Errorf("%d is no %s literal", l.I, t)
 		}
 	case t.IsFloat() || t.IsComplex():
@@ -121,7 +120,9 @@ func verifyBinary(x *Binary) error {
 	}
 	ok := false
 	switch x.Op {
-	case Add, Sub, Mul, Div:
+	case Add, Mul:
+		ok = t.IsValue()
+	case Sub, Div:
 		ok = t.IsNumber()
 	case Rem, BitAnd:
 		ok = t.IsInt()

@@ -157,7 +157,7 @@ func (c *Cond) Eval(value func(scalar string) (tensor.Value, error)) (bool, erro
 		return false, e.err
 	}
 	less, equal := real(x.C) < real(y.C), x.C == y.C
-	if e.t.IsInt() {
+	if e.t.HoldsInts() {
 		less, equal = x.I < y.I, x.I == y.I
 	}
 	nan := math.IsNaN(real(x.C)) || math.IsNaN(real(y.C))
@@ -182,7 +182,7 @@ func (c *Cond) typ(types map[string]tensor.Type) tensor.Type {
 	t, _, err := notation.InferTypes(
 		&notation.Stmt{LHS: left, RHS: &notation.Binary{Op: '-', X: c.X, Y: c.Y}}, types, tensor.None)
 	switch {
-	case err != nil || t.IsInt(): // a literal beyond 32 bits
+	case err != nil || t.HoldsInts(): // a literal beyond 32 bits
 		return tensor.Int64
 	case t.IsComplex():
 		return tensor.Complex128
@@ -239,7 +239,7 @@ func (v *condEval) fail(at notation.Span, code diag.Code, format string,
 func (v *condEval) eval(e notation.Expr) tensor.Value {
 	switch e := e.(type) {
 	case *notation.Number:
-		if v.t.IsInt() {
+		if v.t.HoldsInts() {
 			return tensor.Value{I: e.Int}
 		}
 		return tensor.Value{C: complex(e.Float, 0)}
@@ -251,8 +251,8 @@ func (v *condEval) eval(e notation.Expr) tensor.Value {
 		for k, x := range e.Args {
 			args[k] = v.eval(x)
 		}
-		if v.t.IsInt() {
-			return tensor.Value{I: e.Func.Int(args[0].I, args[1].I)}
+		if v.t.HoldsInts() {
+			return tensor.Value{I: e.Func.Int(v.t, args[0].I, args[1].I)}
 		}
 		return tensor.Value{C: complex(e.Func.Value(real(args[0].C), real(args[1].C)), 0)}
 	case *notation.Neg:
@@ -271,7 +271,7 @@ func (v *condEval) binary(e notation.Expr, op byte, x, y tensor.Value,
 	switch {
 	case v.err != nil:
 		return tensor.Value{}
-	case v.t.IsInt():
+	case v.t.HoldsInts():
 		if op == '/' && y.I == 0 {
 			return v.fail(spanOf(e), diag.DivideByZero, "got an integer division by zero")
 		}

@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // maxSize is the largest size of a mode.
@@ -171,7 +172,7 @@ func (v *sizeEval) eval(e notation.Expr) int64 {
 			v.fail(e.At, "got %s in a size, want functions of integers, as in max(n, m)", e.Func.Name)
 			return 0
 		}
-		return e.Func.Int(args[0], args[1])
+		return e.Func.Int(tensor.Int64, args[0], args[1])
 	}
 	panic("BUG: jobfile: a size with what its parser refuses")
 }

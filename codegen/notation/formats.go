@@ -13,8 +13,8 @@ func ParseType(name string) (tensor.Type, error) {
 	t, ok := tensor.ParseType(name)
 	if !ok {
 		return tensor.None, diag.Errorf(diag.BadType,
-			"got type %q, want float64, float32, int64, int32, complex128 or complex64%s",
-			name, diag.DidYouMean(name, tensor.TypeNames()))
+			"got type %q, want %s%s",
+			name, tensor.TypeList, diag.DidYouMean(name, tensor.TypeNames()))
 	}
 	return t, nil
 }

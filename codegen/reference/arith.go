@@ -13,10 +13,10 @@ import (
 // rounded. An operation on 32-bit floats may be computed in 64 bits, because fit then rounds it to
 // the value that a 32-bit operation would give.
 func fit(t tensor.Type, v tensor.Value) tensor.Value {
-	switch v.Type = t; t {
-	case tensor.Int32:
-		v.I = int64(int32(v.I))
-	case tensor.Float32, tensor.Complex64:
+	switch v.Type = t; {
+	case t.HoldsInts():
+		v.I = t.Wrap(v.I)
+	case t == tensor.Float32 || t == tensor.Complex64:
 		v.C = complex128(complex64(v.C))
 	}
 	return v
@@ -38,6 +38,8 @@ func mul(t tensor.Type, a, b tensor.Value) tensor.Value {
 // div returns a/b. Integers are truncated towards zero, and b must then not be 0.
 func div(t tensor.Type, a, b tensor.Value) tensor.Value {
 	switch {
+	case t == tensor.Uint64:
+		return tensor.Value{Type: t, I: int64(uint64(a.I) / uint64(b.I))}
 	case t.IsInt():
 		return fit(t, tensor.Value{I: a.I / b.I})
 	case t.IsComplex():
@@ -53,12 +55,24 @@ func Convert(v tensor.Value, from, to tensor.Type) tensor.Value {
 	case from == to:
 		v.Type = to
 		return v
-	case from.IsInt() && !to.IsInt():
-		return fit(to, tensor.Value{C: complex(float64(v.I), 0)})
-	case !from.IsInt() && to.IsInt() || from.IsComplex() && !to.IsComplex():
+	case from.HoldsInts() && !to.HoldsInts():
+		v.Type = from
+		if to == tensor.Float32 || to == tensor.Complex64 {
+			return tensor.Value{Type: to, C: complex(float64(float32Of(v)), 0)}
+		}
+		return tensor.Value{Type: to, C: v.Complex()}
+	case !from.HoldsInts() && to.HoldsInts() || from.IsComplex() && !to.IsComplex():
 		panic("BUG: reference: conversion of " + from.String() + " to " + to.String())
 	}
 	return fit(to, v)
+}
+
+// float32Of returns an integer, rounded once to a float32.
+func float32Of(v tensor.Value) float32 {
+	if v.Type == tensor.Uint64 {
+		return float32(uint64(v.I))
+	}
+	return float32(v.I)
 }
 
 // num is a value with bounds on its rounding error. The value is a sum of products. mag is a bound
@@ -114,8 +128,8 @@ func madeWild(v tensor.Value, a, b *num) flags {
 
 // operand returns the num of an input value or a literal.
 func operand(t tensor.Type, v tensor.Value) num {
-	if t.IsInt() {
-		return num{v: v, mag: math.Abs(float64(v.I)), exact: true}
+	if t.HoldsInts() {
+		return num{v: v, mag: abs(t, v), exact: true}
 	}
 	re, im := real(v.C), imag(v.C)
 	mag := math.Abs(re) + math.Abs(im)
@@ -128,7 +142,7 @@ func (x *num) plus(t tensor.Type, y *num) {
 	x.mag += y.mag
 	x.v = add(t, x.v, y.v)
 	x.ops = max(x.ops, y.ops) + 1
-	x.exact = t.IsInt() || x.exact && y.exact && x.mag <= t.ExactMax()
+	x.exact = t.HoldsInts() || x.exact && y.exact && x.mag <= t.ExactMax()
 	x.flags |= y.flags | marked(x.v)
 	if x.flags&wild != 0 {
 		x.flags |= loose
@@ -140,7 +154,7 @@ func (x *num) times(t tensor.Type, y *num) {
 	v := mul(t, x.v, y.v)
 	x.mag *= y.mag
 	x.ops += y.ops + 1
-	x.exact = t.IsInt() || x.exact && y.exact && x.mag <= t.ExactMax()
+	x.exact = t.HoldsInts() || x.exact && y.exact && x.mag <= t.ExactMax()
 	x.flags |= y.flags | marked(v) | madeWild(v, x, y)
 	x.v = v
 }
@@ -153,7 +167,7 @@ func (x *num) negate(t tensor.Type) {
 // over returns a/b. Its error bound includes the error of the denominator, relative to the
 // denominator's size.
 func over(t tensor.Type, a, b *num) num {
-	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}
+	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.HoldsInts()}
 	q.flags = a.flags | b.flags | marked(q.v) | madeWild(q.v, a, b)
 	if t.IsFloat() && b.flags&unsigned != 0 && isZero(t, b.v) {
 		q.flags |= loose
@@ -177,9 +191,9 @@ func over(t tensor.Type, a, b *num) num {
 // applied returns the value of function f. Its error bound includes the difference that the errors
 // of the arguments make, found by moving each argument by its error.
 func applied(t tensor.Type, f *algebra.Function, x, y *num) num {
-	if t.IsInt() {
-		return num{v: fit(t, tensor.Value{I: f.Int(x.v.I, y.v.I)}), exact: true,
-			ops: x.ops + y.ops, mag: abs(t, tensor.Value{I: f.Int(x.v.I, y.v.I)})}
+	if t.HoldsInts() {
+		v := fit(t, tensor.Value{I: f.Int(t, x.v.I, y.v.I)})
+		return num{v: v, exact: true, ops: x.ops + y.ops, mag: abs(t, v)}
 	}
 	at := func(dx, dy float64) float64 {
 		v := fit(t, tensor.Value{C: complex(f.Value(real(x.v.C)+dx, real(y.v.C)+dy), 0)})
@@ -244,14 +258,12 @@ func rounding(eps float64, ops int64, mag float64) float64 {
 }
 
 func abs(t tensor.Type, v tensor.Value) float64 {
-	if t.IsInt() {
-		return math.Abs(float64(v.I))
-	}
-	return cmplx.Abs(v.C)
+	v.Type = t
+	return cmplx.Abs(v.Complex())
 }
 
 func isZero(t tensor.Type, v tensor.Value) bool {
-	if t.IsInt() {
+	if t.HoldsInts() {
 		return v.I == 0
 	}
 	return v.C == 0

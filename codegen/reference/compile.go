@@ -170,7 +170,7 @@ func (q *quotient) eval(env []int64, x *num) (bool, error) {
 	case err != nil:
 		return true, err
 	}
-	if q.t.IsInt() && isZero(q.t, q.divisor.v) {
+	if q.t.HoldsInts() && isZero(q.t, q.divisor.v) {
 		return true, q.zero(env)
 	}
 	*x = over(q.t, x, &q.divisor)

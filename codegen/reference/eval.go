@@ -124,9 +124,9 @@ func (e *Evaluator) point(a *accumulator) Point {
 	p := Point{Present: a.present, Mag: x.mag, Ops: x.ops, Exact: x.exact || !a.present,
 		loose: x.flags&loose != 0, open: x.flags&open != 0, compute: e.p.Compute, result: e.p.Result}
 	p.Value = Convert(x.v, e.p.Compute, e.p.Result)
-	p.Overflow = e.p.Compute.IsInt() && p.Value.I != x.v.I
+	p.Overflow = e.p.Compute.HoldsInts() && p.Value.I != x.v.I
 	// A sum may be accumulated in the result itself.
-	p.Exact = p.Exact && (e.p.Compute.IsInt() || x.mag <= e.p.Result.ExactMax() || !a.present)
+	p.Exact = p.Exact && (e.p.Compute.HoldsInts() || x.mag <= e.p.Result.ExactMax() || !a.present)
 	return p
 }
 

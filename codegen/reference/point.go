@@ -46,7 +46,7 @@ func (p Point) Tolerance() float64 {
 // If a denominator is zero within its rounding error, as x - y + (y - x) may be, any value is
 // accepted, unless the result is an integer.
 func (p Point) Agrees(v tensor.Value) bool {
-	if p.result.IsInt() {
+	if p.result.HoldsInts() {
 		return p.Value.I == v.I
 	}
 	if p.open {

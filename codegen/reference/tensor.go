@@ -55,7 +55,7 @@ func (t *Tensor) Append(coord []int64, v tensor.Value) {
 	t.n++
 	t.finished = false
 	switch {
-	case t.Type.IsInt():
+	case t.Type.HoldsInts():
 		t.ints = append(t.ints, v.I)
 	case t.Type.IsFloat():
 		t.floats = append(t.floats, real(v.C))
@@ -129,7 +129,7 @@ func (t *Tensor) sortAndSum() {
 // Value returns the value of entry e, of the tensor's type.
 func (t *Tensor) Value(e int) tensor.Value {
 	switch {
-	case t.Type.IsInt():
+	case t.Type.HoldsInts():
 		return tensor.Value{Type: t.Type, I: t.ints[e]}
 	case t.Type.IsFloat():
 		return tensor.Value{Type: t.Type, C: complex(t.floats[e], 0)}

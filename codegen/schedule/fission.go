@@ -148,7 +148,7 @@ func splitWhere(s *state, w *cin.Where) (own, others cin.Stmt) {
 				s.problem.Formats[a.Name].Levels != nil
 		})
 	}
-	if len(scale) > 0 && !s.problem.Compute.IsInt() {
+	if len(scale) > 0 && !s.problem.Compute.HoldsInts() {
 		return nil, nil // infinite factors do not distribute over a sum
 	}
 	if !found || !accumulates(w.Producer) || rest == nil && w.Consumer != cin.Stmt(into) {

@@ -78,8 +78,7 @@ func NewDense(f File, name string, opt coo.Options) (coo.Stream, error) {
 
 // fit returns the shape and type of the tensor that an array is read as. dims are the sizes of the
 // array, and elem is the type of its elements. If opt asks for a type, an order or sizes that the
-// array cannot have, fit returns an error. arrayName names the array in errors and notes. If
-// opt.Type is not set and no tensor type equals elem, fit passes a note to opt.Note.
+// array cannot have, fit returns an error. arrayName names the array in errors.
 func fit(arrayName string, dims []int64, elem Elem, opt coo.Options) (shape, error) {
 	typ := elem.Type()
 	s := shape{dims: dims, typ: typ}
@@ -93,8 +92,6 @@ func fit(arrayName string, dims []int64, elem Elem, opt coo.Options) (shape, err
 				opt.Type)
 		}
 		s.typ = opt.Type
-	} else if note := tensor.TypeNote(elem.Name()); note != "" && opt.Note != nil {
-		opt.Note(tensor.Printable(arrayName) + ": " + note)
 	}
 	want := opt.Order
 	if opt.Dims != nil {
@@ -258,6 +255,10 @@ func (a *array) place(n int) {
 // dropZeros removes the entries whose bits are all zero, and returns how many are left.
 func dropZeros(cols [][]int64, vals []byte, size, n int) int {
 	switch size {
+	case 1:
+		return drop(cols, vals[:n])
+	case 2:
+		return drop(cols, slice[uint16](vals, n))
 	case 4:
 		return drop(cols, slice[uint32](vals, n))
 	case 8:

@@ -81,7 +81,8 @@ func (e *Elements) Ints(dst []int64) (int, error) {
 		return n, err
 	}
 	small := unsafe.Pointer(&dst[0]) // dst[k] is past or at small value k
-	switch e.Header.Elem.Type() {
+	switch typ := e.Header.Elem.Type(); typ {
+	case tensor.Int64:
 	case tensor.Int32:
 		for k, v := range slices.Backward(unsafe.Slice((*int32)(small), n)) {
 			dst[k] = int64(v)
@@ -96,6 +97,14 @@ func (e *Elements) Ints(dst []int64) (int, error) {
 			if dst[k] = int64(v); v != math.Trunc(v) || math.Abs(v) >= 1<<63 {
 				return 0, fmt.Errorf(
 					"got %v as element %d, want an integer that fits into 64 bits",
+					v, first+int64(k))
+			}
+		}
+	default:
+		for k := n - 1; k >= 0; k-- {
+			v := typ.Load(unsafe.Add(small, k*int(typ.Size())))
+			if dst[k] = v.I; !v.FitsInt(tensor.Int64) {
+				return 0, fmt.Errorf("got %v as element %d, want an integer that fits into 64 bits",
 					v, first+int64(k))
 			}
 		}
@@ -117,25 +126,8 @@ func slice[T any](b []byte, n int) []T {
 
 // convert converts the n elements in raw to the type d.Type() and stores them in dst. If the
 // elements are big-endian, it first reverses the bytes of each number in raw. It returns an error
-// for a bool that is neither 0 nor 1, and for an integer of 2^63 or more.
+// for a bool that is neither 0 nor 1.
 func (d Elem) convert(dst, raw []byte, n int) error {
-	if d.Kind == 'b' || d.Size == 1 {
-		out := slice[int32](dst, n)
-		for k, c := range raw {
-			switch d.Kind {
-			case 'i':
-				out[k] = int32(int8(c))
-			case 'u':
-				out[k] = int32(c)
-			default:
-				if c > 1 {
-					return fmt.Errorf("got the byte %d for a bool, want 0 or 1", c)
-				}
-				out[k] = int32(c)
-			}
-		}
-		return nil
-	}
 	word := d.Size
 	if d.Kind == 'c' {
 		word /= 2
@@ -143,39 +135,21 @@ func (d Elem) convert(dst, raw []byte, n int) error {
 	if d.Big {
 		swap(raw, word)
 	}
-	switch {
-	case d.Kind == 'u' && d.Size == 8:
-		out := slice[int64](dst, n)
-		for k := range out {
-			v := binary.LittleEndian.Uint64(raw[8*k:])
-			if v > math.MaxInt64 {
-				return fmt.Errorf("got the value %d, want less than 2^63: it is stored as int64", v)
-			}
-			out[k] = int64(v)
-		}
-	case d.Size == 8 || d.Kind == 'c' || d.Size == 4 && d.Kind != 'u':
-		copy(dst, raw)
-	case d.Size == 4:
-		out := slice[int64](dst, n)
-		for k := range out {
-			out[k] = int64(binary.LittleEndian.Uint32(raw[4*k:]))
-		}
-	case d.Kind == 'f':
+	if d.Kind == 'f' && d.Size == 2 {
 		out := slice[float32](dst, n)
 		for k := range out {
 			out[k] = half(binary.LittleEndian.Uint16(raw[2*k:]))
 		}
-	case d.Kind == 'i':
-		out := slice[int32](dst, n)
-		for k := range out {
-			out[k] = int32(int16(binary.LittleEndian.Uint16(raw[2*k:])))
-		}
-	default:
-		out := slice[int32](dst, n)
-		for k := range out {
-			out[k] = int32(binary.LittleEndian.Uint16(raw[2*k:]))
+		return nil
+	}
+	if d.Kind == 'b' {
+		for _, c := range raw {
+			if c > 1 {
+				return fmt.Errorf("got the byte %d for a bool, want 0 or 1", c)
+			}
 		}
 	}
+	copy(dst, raw)
 	return nil
 }
 

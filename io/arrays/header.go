@@ -3,7 +3,6 @@ package arrays
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"distaff/io/tcs"
 	"distaff/io/tensor"
@@ -26,49 +25,28 @@ type Elem struct {
 	Big  bool // big-endian
 }
 
-// becomes maps the kind letter of a number type to its record. The field name is NumPy's name of
-// the kind. Elements of fewer than size bytes are converted to the type narrow, and all other
-// elements to the type wide.
-var becomes = map[byte]struct {
-	name         string
-	size         int
-	narrow, wide tensor.Type
-}{
-	'b': {"bool", 8, tensor.Int32, tensor.Int64}, 'i': {"int", 8, tensor.Int32, tensor.Int64},
-	'u': {"uint", 4, tensor.Int32, tensor.Int64},
-	'f': {"float", 8, tensor.Float32, tensor.Float64},
-	'c': {"complex", 16, tensor.Complex64, tensor.Complex128},
+// types maps the kind letter of a number type to the types of elements, by size in bytes. A float16
+// becomes a float32.
+var types = map[byte]map[int]tensor.Type{
+	'b': {1: tensor.Bool},
+	'i': {1: tensor.Int8, 2: tensor.Int16, 4: tensor.Int32, 8: tensor.Int64},
+	'u': {1: tensor.Uint8, 2: tensor.Uint16, 4: tensor.Uint32, 8: tensor.Uint64},
+	'f': {2: tensor.Float32, 4: tensor.Float32, 8: tensor.Float64},
+	'c': {8: tensor.Complex64, 16: tensor.Complex128},
 }
 
 // ElemOf returns the type of elements that have the bytes of values of type t on this machine.
 func ElemOf(t tensor.Type) Elem {
-	kind := byte('f')
-	switch {
-	case t.IsComplex():
-		kind = 'c'
-	case t == tensor.Int64 || t == tensor.Int32:
-		kind = 'i'
+	for kind, sizes := range types {
+		if n := int(t.Size()); sizes[n] == t {
+			return Elem{Kind: kind, Size: n}
+		}
 	}
-	return Elem{Kind: kind, Size: int(t.Size())}
+	panic("BUG: arrays: elements of no type")
 }
 
 // Type returns the type that elements are converted to, or tensor.None if they are not numbers.
-func (d Elem) Type() tensor.Type {
-	t := becomes[d.Kind]
-	if d.Size < t.size {
-		return t.narrow
-	}
-	return t.wide
-}
-
-// Name returns NumPy's name of a number type, such as "uint8".
-func (d Elem) Name() string {
-	kind := becomes[d.Kind].name
-	if d.Kind == 'b' {
-		return kind
-	}
-	return kind + strconv.Itoa(8*d.Size)
-}
+func (d Elem) Type() tensor.Type { return types[d.Kind][d.Size] }
 
 // widest is the size in bytes of a value of the largest type. The shape of an array is checked as
 // if its elements had at least this size, because the elements can be converted to the largest

@@ -178,7 +178,7 @@ func (d *differ) add(at *side, v, w tensor.Value) {
 // equal compares two values. abs is the absolute value of their difference, or 0 if both are NaN or
 // the same infinity.
 func (d *differ) equal(v, w tensor.Value) (abs float64, equal bool) {
-	if v.Type.IsInt() && w.Type.IsInt() {
+	if v.Type.HoldsInts() && w.Type.HoldsInts() && v.FitsInt(tensor.Int64) && w.FitsInt(tensor.Int64) {
 		if v.I == w.I {
 			return 0, true
 		}

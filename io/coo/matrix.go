@@ -148,17 +148,17 @@ func (c *mirror) add(x, y *side, stored bool) {
 	}
 	v, w := x.value(), y.value()
 	if diagonal { // NaN on the diagonal is neither zero nor real
-		c.skew = c.skew && (v.Type.IsInt() && v.I == 0 || !v.Type.IsInt() && v.C == 0)
+		c.skew = c.skew && (v.Type.HoldsInts() && v.I == 0 || !v.Type.HoldsInts() && v.C == 0)
 		c.hermitian = c.hermitian && imag(v.C) == 0
 		return
 	}
 	c.stored++
-	if v.Type.IsInt() && v.I == w.I || !v.Type.IsInt() && sameValue(v.C, w.C) {
+	if v.Type.HoldsInts() && v.I == w.I || !v.Type.HoldsInts() && sameValue(v.C, w.C) {
 		c.equal++
 	}
 	if c.skew {
-		c.skew = v.Type.IsInt() && v.I == -w.I && HasNegative(v.I) ||
-			!v.Type.IsInt() && sameValue(v.C, -w.C)
+		c.skew = v.Type.HoldsInts() && v.I == -w.I && HasNegative(v.I) ||
+			!v.Type.HoldsInts() && sameValue(v.C, -w.C)
 	}
 	if c.hermitian {
 		c.hermitian = sameValue(v.C, complex(real(w.C), -imag(w.C)))

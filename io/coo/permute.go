@@ -109,6 +109,10 @@ type copying struct {
 func (c *copying) copy(out, t *tcs.Tensor, lo, hi int64) {
 	to, from := out.Vals.Bytes(), t.Vals.Bytes()
 	switch t.Header.Type.Size() {
+	case 1:
+		copyTiles(c, to, from, lo, hi)
+	case 2:
+		copyTiles(c, asCells[uint16](to), asCells[uint16](from), lo, hi)
 	case 4:
 		copyTiles(c, asCells[uint32](to), asCells[uint32](from), lo, hi)
 	case 8:

@@ -12,12 +12,13 @@ import (
 // that is written to a file when it is full.
 type sink struct {
 	width  int
-	i32    []int32 // the window: the slice whose elements have the right width
-	i64    []int64
-	w16    [][2]int64
-	n      int   // number of used elements in the window
-	base   int64 // index in the array of the first element of the window
-	zeroed bool  // the memory is already zero
+	bytes  []byte  // the window
+	i32    []int32 // the window, if its elements have 4 bytes
+	i64    []int64 // the window, if its elements have 8 bytes
+	size   int     // the number of elements in the window
+	n      int     // number of used elements in the window
+	base   int64   // index in the array of the first element of the window
+	zeroed bool    // the memory is already zero
 
 	file io.WriterAt // nil if the array is in memory
 	off  int64       // offset of the array in the file
@@ -44,28 +45,18 @@ func fileSink(f io.WriterAt, sec tcs.Section) *sink {
 }
 
 func (s *sink) view(p unsafe.Pointer, n int64) {
+	s.size, s.bytes = int(n), unsafe.Slice((*byte)(p), n*int64(s.width))
 	switch s.width {
 	case 4:
 		s.i32 = unsafe.Slice((*int32)(p), n)
 	case 8:
 		s.i64 = unsafe.Slice((*int64)(p), n)
-	default:
-		s.w16 = unsafe.Slice((*[2]int64)(p), n)
 	}
 }
 
 func (s *sink) next() int64 { return s.base + int64(s.n) }
 
-func (s *sink) left() int {
-	switch s.width {
-	case 4:
-		return len(s.i32) - s.n
-	case 8:
-		return len(s.i64) - s.n
-	default:
-		return len(s.w16) - s.n
-	}
-}
+func (s *sink) left() int { return s.size - s.n }
 
 // flush writes the buffered elements to the file. It must not be called for a sink in memory,
 // because the memory has room for exactly the elements that were counted.
@@ -73,15 +64,7 @@ func (s *sink) flush() {
 	if s.file == nil {
 		panic("BUG: coo: more elements than were counted")
 	}
-	var b []byte
-	switch s.width {
-	case 4:
-		b = unsafe.Slice((*byte)(unsafe.Pointer(&s.i32[0])), 4*s.n)
-	case 8:
-		b = unsafe.Slice((*byte)(unsafe.Pointer(&s.i64[0])), 8*s.n)
-	default:
-		b = unsafe.Slice((*byte)(unsafe.Pointer(&s.w16[0])), 16*s.n)
-	}
+	b := s.bytes[:s.n*s.width]
 	if s.err == nil && len(b) > 0 {
 		s.crc = crc32.Update(s.crc, crc32.IEEETable, b)
 		_, s.err = s.file.WriteAt(b, s.off+s.base*int64(s.width))
@@ -116,7 +99,7 @@ func (s *sink) fill(v, upto int64) {
 		s.n += int(k)
 		return
 	}
-	if k == 1 && s.width <= 8 {
+	if k == 1 && (s.width == 4 || s.width == 8) {
 		s.put(v)
 		return
 	}
@@ -137,7 +120,8 @@ func (s *sink) fill(v, upto int64) {
 				w[i] = v
 			}
 		default:
-			clear(s.w16[s.n : s.n+n]) // only values have this width, and only zeros are filled in
+			// only values have this width, and only zeros are filled in
+			clear(s.bytes[s.n*s.width : (s.n+n)*s.width])
 		}
 		s.n += n
 		k -= int64(n)
@@ -155,7 +139,7 @@ func (s *sink) putValue(p unsafe.Pointer) {
 	case 8:
 		s.i64[s.n] = *(*int64)(p)
 	default:
-		s.w16[s.n] = *(*[2]int64)(p)
+		copy(s.bytes[s.n*s.width:], unsafe.Slice((*byte)(p), s.width))
 	}
 	s.n++
 }
@@ -167,15 +151,7 @@ func (s *sink) putValues(vals []byte, n int) {
 			s.flush()
 		}
 		k := min(n, s.left())
-		p := unsafe.Pointer(&vals[0])
-		switch s.width {
-		case 4:
-			copy(s.i32[s.n:], unsafe.Slice((*int32)(p), k))
-		case 8:
-			copy(s.i64[s.n:], unsafe.Slice((*int64)(p), k))
-		default:
-			copy(s.w16[s.n:], unsafe.Slice((*[2]int64)(p), k))
-		}
+		copy(s.bytes[s.n*s.width:], vals[:k*s.width])
 		s.n += k
 		n -= k
 		vals = vals[k*s.width:]

@@ -123,6 +123,20 @@ func addAll(t *tcs.Tensor, at []int64, vals []byte) {
 		addEach(tcs.Values[int64](t), at, (*int64)(p))
 	case tensor.Int32:
 		addEach(tcs.Values[int32](t), at, (*int32)(p))
+	case tensor.Bool:
+		addEach(tcs.Values[tensor.Truth](t), at, (*tensor.Truth)(p))
+	case tensor.Int8:
+		addEach(tcs.Values[int8](t), at, (*int8)(p))
+	case tensor.Int16:
+		addEach(tcs.Values[int16](t), at, (*int16)(p))
+	case tensor.Uint8:
+		addEach(tcs.Values[uint8](t), at, (*uint8)(p))
+	case tensor.Uint16:
+		addEach(tcs.Values[uint16](t), at, (*uint16)(p))
+	case tensor.Uint32:
+		addEach(tcs.Values[uint32](t), at, (*uint32)(p))
+	case tensor.Uint64:
+		addEach(tcs.Values[uint64](t), at, (*uint64)(p))
 	case tensor.Complex128:
 		addEach(tcs.Values[complex128](t), at, (*complex128)(p))
 	case tensor.Complex64:
@@ -130,13 +144,14 @@ func addAll(t *tcs.Tensor, at []int64, vals []byte) {
 	}
 }
 
-func addEach[T float64 | float32 | int64 | int32 | complex128 | complex64](dst []T, at []int64,
+func addEach[T tensor.Element](dst []T, at []int64,
 	vals *T) {
+	logic := tensor.TypeOf[T]() == tensor.Bool
 	for i, v := range unsafe.Slice(vals, len(at)) {
 		if p := &dst[at[i]]; *p == 0 {
 			*p = v
-		} else {
-			*p += v
+		} else if *p += v; logic {
+			*p = 1
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (s *store) add(cols [][]int64, vals []byte, from, to int) (int, error) {
 		n := min(to-from, (cap(c.recs)-len(c.recs))/s.stride())
 		old := len(c.recs)
 		c.recs = c.recs[:old+n*s.stride()]
-		if s.stride() == 2 {
+		if s.stride() == 2 && s.valSize >= 4 {
 			n = s.encodePairs(c, old, cols, vals, from, n)
 		} else {
 			s.encode(c.recs[old:], cols, vals, from, n)
@@ -212,6 +212,15 @@ func (s *store) encode(recs []uint64, cols [][]int64, vals []byte, start, n int)
 		}
 	}
 	switch s.valSize {
+	case 1:
+		for i, x := range vals[start : start+n] {
+			recs[i*st+w] = uint64(x)
+		}
+	case 2:
+		v := unsafe.Slice((*uint16)(unsafe.Pointer(&vals[2*start])), n)
+		for i, x := range v {
+			recs[i*st+w] = uint64(x)
+		}
 	case 4:
 		v := unsafe.Slice((*uint32)(unsafe.Pointer(&vals[4*start])), n)
 		for i, x := range v {

@@ -160,6 +160,15 @@ func decode(p *packer, valSize int, recs []uint64, n int, cols [][]int64, vals [
 		return
 	}
 	switch valSize {
+	case 1:
+		for i := range vals[:n] {
+			vals[i] = byte(recs[i*st+w])
+		}
+	case 2:
+		v := unsafe.Slice((*uint16)(unsafe.Pointer(&vals[0])), n)
+		for i := range v {
+			v[i] = uint16(recs[i*st+w])
+		}
 	case 4:
 		v := unsafe.Slice((*uint32)(unsafe.Pointer(&vals[0])), n)
 		for i := range v {

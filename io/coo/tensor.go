@@ -213,6 +213,10 @@ func isSignedZero[T float32 | float64](v []byte) bool {
 
 func isZeroBits(v []byte) bool {
 	switch len(v) {
+	case 1:
+		return v[0] == 0
+	case 2:
+		return *(*uint16)(unsafe.Pointer(&v[0])) == 0
 	case 4:
 		return *(*uint32)(unsafe.Pointer(&v[0])) == 0
 	case 8:

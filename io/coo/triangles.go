@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // pairMemory is the largest number of bytes of memory in which MirrorPair sorts entries.
@@ -57,17 +58,19 @@ func PairText(i, j int64, line int, symmetry string) string {
 		j+1, i+1, line, i+1, j+1, symmetry)
 }
 
-// HasNegative reports whether the type of v can hold -v. The least integer of a type has no
-// negative.
-func HasNegative[T float64 | float32 | int64 | int32 | complex128 | complex64](v T) bool {
-	return v == 0 || v != -v
+// HasNegative reports whether the type of v can hold -v. The least integer of a signed type has no
+// negative, and neither has a value of Bool or of an unsigned type, except 0.
+func HasNegative[T tensor.Element](v T) bool {
+	var zero T
+	t := tensor.TypeOf[T]()
+	return v == zero || v != -v && t != tensor.Bool && !t.IsUnsigned()
 }
 
 // NegativeText returns the error message for the entry v of a skew-symmetric matrix, if v's type
 // cannot hold -v (see HasNegative).
-func NegativeText(v any) string {
+func NegativeText[T tensor.Element](v T) string {
 	return fmt.Sprintf(
-		"got %v, which %T cannot negate; a skew-symmetric matrix needs the negative of each "+
+		"got %v, which %s cannot negate; a skew-symmetric matrix needs the negative of each "+
 			"value",
-		v, v)
+		v, tensor.TypeOf[T]())
 }

@@ -31,6 +31,8 @@ func (g *Generator) value(prefix uint64, last int64) tensor.Value {
 	h := mix(prefix + phi*uint64(last+1))
 	v := tensor.Value{Type: g.typ}
 	switch {
+	case g.typ == tensor.Bool:
+		v.I = 1
 	case g.typ.IsInt():
 		v.I = int64(1 + h%9)
 	case g.Kind.integer && g.typ.IsComplex():

@@ -121,10 +121,10 @@ func (k *Kind) Entries(dims []int64) float64 {
 }
 
 // Bind returns a generator for a tensor of the given name, sizes, type and seed. It keeps dims. It
-// returns an *Error if there are more entries than coordinates, or if typ is an integer type and
-// the kind lacks :int.
+// returns an *Error if there are more entries than coordinates, or if typ is an integer type or
+// Bool and the kind lacks :int.
 func (k *Kind) Bind(name string, dims []int64, typ tensor.Type, seed int64) (*Generator, error) {
-	if typ.IsInt() && !k.integer {
+	if typ.HoldsInts() && !k.integer {
 		return nil, errorf(
 			"-g=%s:%s generates values in (0,1], which %v cannot hold; want integers, as from "+
 				"-g=%s:%s:int", name, k, typ, name, k)

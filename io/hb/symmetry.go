@@ -10,7 +10,7 @@ import (
 )
 
 // values returns the batch's memory for values as a slice. T must be the Go type of s.typ.
-func values[T float64 | float32 | int64 | int32 | complex128 | complex64](s *stream) []T {
+func values[T tensor.Element](s *stream) []T {
 	var z T
 	return unsafe.Slice((*T)(unsafe.Pointer(&s.words[0])), len(s.words)*8/int(unsafe.Sizeof(z)))
 }
@@ -27,6 +27,20 @@ func (s *stream) reflect(n int) error {
 		return reflectInt(s, values[int64](s), n)
 	case tensor.Int32:
 		return reflectInt(s, values[int32](s), n)
+	case tensor.Bool:
+		return reflectInt(s, values[tensor.Truth](s), n)
+	case tensor.Int8:
+		return reflectInt(s, values[int8](s), n)
+	case tensor.Int16:
+		return reflectInt(s, values[int16](s), n)
+	case tensor.Uint8:
+		return reflectInt(s, values[uint8](s), n)
+	case tensor.Uint16:
+		return reflectInt(s, values[uint16](s), n)
+	case tensor.Uint32:
+		return reflectInt(s, values[uint32](s), n)
+	case tensor.Uint64:
+		return reflectInt(s, values[uint64](s), n)
 	case tensor.Complex128:
 		v := values[complex128](s)
 		if reflect(v, n, s.h.sym); s.h.sym == 'h' {
@@ -41,7 +55,7 @@ func (s *stream) reflect(n int) error {
 	return nil
 }
 
-func reflectInt[T int64 | int32](s *stream, v []T, n int) error {
+func reflectInt[T tensor.Real](s *stream, v []T, n int) error {
 	if s.h.sym == 'z' && !coo.HasNegative(v[n]) {
 		return text.Dataf(s.src.Name, s.val.no, s.val.col, "%s", coo.NegativeText(v[n]))
 	}
@@ -49,7 +63,7 @@ func reflectInt[T int64 | int32](s *stream, v []T, n int) error {
 	return nil
 }
 
-func reflect[T float64 | float32 | int64 | int32 | complex128 | complex64](v []T, n int, sym byte) {
+func reflect[T tensor.Element](v []T, n int, sym byte) {
 	v[n+1] = v[n]
 	if sym == 'z' {
 		v[n+1] = -v[n]
@@ -70,6 +84,20 @@ func (s *stream) diagonal(n int) error {
 		v = complex(float64(values[int64](s)[n]), 0)
 	case tensor.Int32:
 		v = complex(float64(values[int32](s)[n]), 0)
+	case tensor.Bool:
+		v = complex(float64(values[tensor.Truth](s)[n]), 0)
+	case tensor.Int8:
+		v = complex(float64(values[int8](s)[n]), 0)
+	case tensor.Int16:
+		v = complex(float64(values[int16](s)[n]), 0)
+	case tensor.Uint8:
+		v = complex(float64(values[uint8](s)[n]), 0)
+	case tensor.Uint16:
+		v = complex(float64(values[uint16](s)[n]), 0)
+	case tensor.Uint32:
+		v = complex(float64(values[uint32](s)[n]), 0)
+	case tensor.Uint64:
+		v = complex(float64(values[uint64](s)[n]), 0)
 	case tensor.Complex128:
 		v = values[complex128](s)[n]
 	case tensor.Complex64:

@@ -104,8 +104,8 @@ func (w *words) check(t *tcs.Tensor, trusted bool) error {
 // header checks the tensor's header and levels, without the arrays.
 func (w *words) header(t *tcs.Tensor) error {
 	n := len(t.Header.Dims)
-	if !t.Header.Type.IsNumber() {
-		return w.fault("got %d for Type, want one of tensor.Float64 to tensor.Complex64",
+	if !t.Header.Type.IsValue() {
+		return w.fault("got %d for Type, want one of tensor.Float64 to tensor.Uint64",
 			uint8(t.Header.Type))
 	}
 	if n > tcs.MaxOrder {

@@ -9,9 +9,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// Value is a type of values.
+// Value is a type of values. The values of a tensor of type Bool are tensor.Truth.
 type Value interface {
-	~float64 | ~float32 | ~int64 | ~int32 | ~complex128 | ~complex64
+	~float64 | ~float32 | ~int64 | ~int32 | ~complex128 | ~complex64 | ~int8 | ~int16 | ~uint8 |
+		~uint16 | ~uint32 | ~uint64
 }
 
 // Index is a type of positions and coordinates.

@@ -20,6 +20,20 @@ func (a *array) place(b *text.Block) (int, error) {
 		return placeAs(a, b, reflectReal[int64])
 	case tensor.Int32:
 		return placeAs(a, b, reflectReal[int32])
+	case tensor.Bool:
+		return placeAs(a, b, reflectReal[tensor.Truth])
+	case tensor.Int8:
+		return placeAs(a, b, reflectReal[int8])
+	case tensor.Int16:
+		return placeAs(a, b, reflectReal[int16])
+	case tensor.Uint8:
+		return placeAs(a, b, reflectReal[uint8])
+	case tensor.Uint16:
+		return placeAs(a, b, reflectReal[uint16])
+	case tensor.Uint32:
+		return placeAs(a, b, reflectReal[uint32])
+	case tensor.Uint64:
+		return placeAs(a, b, reflectReal[uint64])
 	case tensor.Complex128:
 		return placeAs(a, b, reflectComplex[complex128])
 	case tensor.Complex64:
@@ -112,6 +126,10 @@ func (h *header) valueAt(k int64) []int64 {
 // isPositiveZero reports whether the value at v is zero and not a negative zero.
 func isPositiveZero[T number](v *T) bool {
 	switch unsafe.Sizeof(*v) {
+	case 1:
+		return *(*uint8)(unsafe.Pointer(v)) == 0
+	case 2:
+		return *(*uint16)(unsafe.Pointer(v)) == 0
 	case 4:
 		return *(*uint32)(unsafe.Pointer(v)) == 0
 	case 8:

@@ -10,9 +10,7 @@ import (
 )
 
 // number is a Go type of values.
-type number interface {
-	float64 | float32 | int64 | int32 | complex128 | complex64
-}
+type number interface{ tensor.Element }
 
 func valuesOf[T number](b []byte) []T {
 	var z T
@@ -20,7 +18,7 @@ func valuesOf[T number](b []byte) []T {
 }
 
 // reflectReal returns the value of the mirror image of an entry with value v.
-func reflectReal[T float64 | float32 | int64 | int32](v T, sym symmetry) T {
+func reflectReal[T tensor.Real](v T, sym symmetry) T {
 	if sym == skew {
 		return -v
 	}
@@ -50,6 +48,20 @@ func mirror(b *text.Block, sym symmetry, l *text.Layout) {
 		mirrorAs(b, l, sym, reflectReal[int64])
 	case tensor.Int32:
 		mirrorAs(b, l, sym, reflectReal[int32])
+	case tensor.Bool:
+		mirrorAs(b, l, sym, reflectReal[tensor.Truth])
+	case tensor.Int8:
+		mirrorAs(b, l, sym, reflectReal[int8])
+	case tensor.Int16:
+		mirrorAs(b, l, sym, reflectReal[int16])
+	case tensor.Uint8:
+		mirrorAs(b, l, sym, reflectReal[uint8])
+	case tensor.Uint16:
+		mirrorAs(b, l, sym, reflectReal[uint16])
+	case tensor.Uint32:
+		mirrorAs(b, l, sym, reflectReal[uint32])
+	case tensor.Uint64:
+		mirrorAs(b, l, sym, reflectReal[uint64])
 	case tensor.Complex128:
 		mirrorAs(b, l, sym, reflectComplex[complex128])
 	case tensor.Complex64:

@@ -56,7 +56,7 @@ func Head(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byt
 	switch {
 	case typ.IsComplex():
 		field = "complex"
-	case typ.IsInt():
+	case typ.HoldsInts():
 		field = "integer"
 	}
 	if !opt.Dense {

@@ -42,14 +42,6 @@ func parseDtype(s string) (arrays.Elem, error) {
 	n, err := strconv.Atoi(rest[1:])
 	ok := err == nil
 	switch d.Kind {
-	case 'b':
-		ok = ok && n == 1
-	case 'i', 'u':
-		ok = ok && (n == 1 || n == 2 || n == 4 || n == 8)
-	case 'f':
-		ok = ok && (n == 2 || n == 4 || n == 8)
-	case 'c':
-		ok = ok && (n == 8 || n == 16)
 	case 'S':
 		ok = ok && n >= 0 && n < 1<<10
 	case 'U':
@@ -58,7 +50,7 @@ func parseDtype(s string) (arrays.Elem, error) {
 	case 'O':
 		return d, fmt.Errorf("got an array of Python objects, want numbers")
 	default:
-		ok = false
+		ok = ok && arrays.Elem{Kind: d.Kind, Size: n}.Type() != tensor.None
 	}
 	if !ok {
 		return d, fmt.Errorf("got elements of type %q, want bool, integers of 1 to 8 bytes, "+

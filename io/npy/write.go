@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"distaff/io/arrays"
 	"distaff/io/coo"
 	"distaff/io/tensor"
 	"distaff/io/text"
@@ -12,21 +13,11 @@ import (
 
 // descr returns the description of a type in a header.
 func descr(t tensor.Type) string {
-	switch t {
-	case tensor.Float64:
-		return "<f8"
-	case tensor.Float32:
-		return "<f4"
-	case tensor.Int64:
-		return "<i8"
-	case tensor.Int32:
-		return "<i4"
-	case tensor.Complex128:
-		return "<c16"
-	case tensor.Complex64:
-		return "<c8"
+	e, order := arrays.ElemOf(t), "<"
+	if e.Size == 1 {
+		order = "|"
 	}
-	panic("BUG: npy: an array of no type")
+	return fmt.Sprintf("%s%c%d", order, e.Kind, e.Size)
 }
 
 // appendHeader returns a header of version 1. descr describes the element type, and dims are the

@@ -17,9 +17,7 @@ import (
 	"distaff/io/tensor"
 )
 
-var types = []tensor.Type{tensor.Float64, tensor.Float32, tensor.Int64, tensor.Int32,
-	tensor.Complex128,
-	tensor.Complex64}
+var types = tensor.ValueTypes
 
 func save(t *testing.T, name string, b []byte) string {
 	t.Helper()

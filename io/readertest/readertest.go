@@ -155,29 +155,8 @@ func Collect(s coo.Stream) ([]Entry, error) {
 }
 
 func value(t tensor.Type, vals []byte, k int) (complex128, int64) {
-	switch t {
-	case tensor.Float64:
-		return complex(*at[float64](vals, k), 0), 0
-	case tensor.Float32:
-		return complex(float64(*at[float32](vals, k)), 0), 0
-	case tensor.Int64:
-		v := *at[int64](vals, k)
-		return complex(float64(v), 0), v
-	case tensor.Int32:
-		v := *at[int32](vals, k)
-		return complex(float64(v), 0), int64(v)
-	case tensor.Complex128:
-		return *at[complex128](vals, k), 0
-	case tensor.Complex64:
-		return complex128(*at[complex64](vals, k)), 0
-	}
-	panic("BUG: readertest: stream of no type")
-}
-
-func at[T any](vals []byte, k int) *T {
-	var z T
-	size := int(unsafe.Sizeof(z))
-	return (*T)(unsafe.Pointer(&vals[k*size : (k+1)*size][0]))
+	v := t.Load(unsafe.Pointer(&vals[k*int(t.Size())]))
+	return v.Complex(), v.I
 }
 
 // Sort sorts entries by coordinates, mode 0 first. Entries with equal coordinates keep their
@@ -211,7 +190,7 @@ func (l *List) Next(b *coo.Batch) error {
 			b.Coords[m][k] = c
 		}
 		v := tensor.Value{Type: l.Of, C: e.Val}
-		if l.Of.IsInt() {
+		if l.Of.HoldsInts() {
 			v = tensor.Value{Type: l.Of, I: e.Int}
 		}
 		l.Of.Store(unsafe.Pointer(&b.Vals[k*int(l.Of.Size())]), v)
@@ -248,7 +227,13 @@ func Random(dims []int64, typ tensor.Type, n int, seed uint64) *List {
 		}
 		e.Int = r.Int64N(2001) - 1000
 		switch {
-		case typ.IsInt():
+		case typ.HoldsInts():
+			if !(tensor.Value{Type: tensor.Int64, I: e.Int}).FitsInt(typ) {
+				e.Int &= 1
+			}
+			if typ == tensor.Bool {
+				e.Int &= 1 // zeros too
+			}
 			e.Val = complex(float64(e.Int), 0)
 		case typ.IsComplex():
 			e.Val = complex(float64(float32(r.NormFloat64())), float64(float32(r.NormFloat64())))

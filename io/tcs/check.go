@@ -34,7 +34,7 @@ func (c *checker) all() error {
 	})
 }
 
-// arrays checks the arrays of all levels: everything except padding.
+// arrays checks all arrays: everything except padding.
 func (c *checker) arrays() error {
 	for l := range c.levels {
 		if c.levels[l].Kind.HasPos() {
@@ -49,6 +49,20 @@ func (c *checker) arrays() error {
 		}
 		if err := c.chain(l); err != nil {
 			return err
+		}
+	}
+	return c.bools()
+}
+
+// bools checks that each value of type Bool is 0 or 1.
+func (c *checker) bools() error {
+	if c.t.Header.Type != tensor.Bool {
+		return nil
+	}
+	for k, b := range c.t.Vals.Bytes() {
+		if b > 1 {
+			return c.placeErr(0, ValsArray, c.t.Vals.First+int64(k),
+				"got the value %d of type bool, want 0 or 1", b)
 		}
 	}
 	return nil

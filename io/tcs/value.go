@@ -25,7 +25,7 @@ func (t *Tensor) SetValue(i int64, v tensor.Value) {
 
 // Values returns the tensor's values as a slice over the tensor's memory. T must be the Go type of
 // the tensor's Type.
-func Values[T float64 | float32 | int64 | int32 | complex128 | complex64](t *Tensor) []T {
+func Values[T tensor.Element](t *Tensor) []T {
 	if tensor.TypeOf[T]() != t.Header.Type {
 		panic(fmt.Sprintf("BUG: tcs: values of a %v tensor taken as %v", t.Header.Type,
 			tensor.TypeOf[T]()))
@@ -67,7 +67,7 @@ func ConvertValues(dst []byte, dstType tensor.Type, src []byte, srcType tensor.T
 	d, s := unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0])
 	for i := range n {
 		v := srcType.Load(unsafe.Add(s, uintptr(i)*ss))
-		if dstType.IsInt() && !v.FitsInt(dstType) {
+		if dstType.HoldsInts() && !v.FitsInt(dstType) {
 			return i, &Error{Exit: exitCommand,
 				Msg: fmt.Sprintf("value %v does not fit type %v", v, dstType)}
 		}

@@ -104,7 +104,7 @@ func TestRefusesWhatIsWrong(t *testing.T) {
 		{0, 'x', `a.tcs: not a .tcs file: got "xTCS\r\n\x1a\n" at the start`},
 		{8, 2, "got version 2 of the format, want version 1"},
 		{24, 3, "got a header of"},
-		{28, 7, "got the unknown value type 7"},
+		{28, 14, "got the unknown value type 14"},
 		{29, 3, "alignment"},
 		{30, 2, "got the unknown compression 2"},
 		{40, 200, "a.tcs: the header says that there are 200 entries, but there are only 4 values"},

@@ -173,7 +173,7 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 		r.fail("got a header of %d bytes, want %d for %s and %s",
 			h.length, headerLen(order, sections),
 			tensor.Count(order, "mode"), tensor.Count(sections, "section"))
-	case !h.shape.Header.Type.IsNumber():
+	case !h.shape.Header.Type.IsValue():
 		r.fail("got the unknown value type %d", b[28])
 	case b[29] != 6:
 		r.fail("got the alignment 2^%d, want 2^6", b[29])

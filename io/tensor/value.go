@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// Value is one value of any type. I holds an integer, C a real or complex number.
+// Value is one value of any type. I holds an integer or a bool (0 or 1), C a real or complex number.
+// For a Uint64, I has the same bits.
 type Value struct {
 	Type Type
 	I    int64
@@ -16,7 +17,10 @@ type Value struct {
 
 // Complex returns the value as a complex number. Integers beyond 2^53 or -2^53 may be rounded.
 func (v Value) Complex() complex128 {
-	if v.Type.IsInt() {
+	switch {
+	case v.Type == Uint64:
+		return complex(float64(uint64(v.I)), 0)
+	case v.Type.HoldsInts():
 		return complex(float64(v.I), 0)
 	}
 	return v.C
@@ -44,6 +48,18 @@ func (t Type) Load(p unsafe.Pointer) Value {
 		return Value{Type: t, I: *(*int64)(p)}
 	case Int32:
 		return Value{Type: t, I: int64(*(*int32)(p))}
+	case Bool, Uint8:
+		return Value{Type: t, I: int64(*(*uint8)(p))}
+	case Int8:
+		return Value{Type: t, I: int64(*(*int8)(p))}
+	case Int16:
+		return Value{Type: t, I: int64(*(*int16)(p))}
+	case Uint16:
+		return Value{Type: t, I: int64(*(*uint16)(p))}
+	case Uint32:
+		return Value{Type: t, I: int64(*(*uint32)(p))}
+	case Uint64:
+		return Value{Type: t, I: int64(*(*uint64)(p))}
 	case Complex128:
 		return Value{Type: t, C: *(*complex128)(p)}
 	case Complex64:
@@ -59,10 +75,14 @@ func (t Type) Store(p unsafe.Pointer, v Value) {
 		*(*float64)(p) = v.Float()
 	case Float32:
 		*(*float32)(p) = float32(v.Float())
-	case Int64:
-		*(*int64)(p) = v.asInt()
-	case Int32:
-		*(*int32)(p) = int32(v.asInt())
+	case Int64, Uint64:
+		*(*int64)(p) = v.asInt(t)
+	case Int32, Uint32:
+		*(*int32)(p) = int32(v.asInt(t))
+	case Int16, Uint16:
+		*(*int16)(p) = int16(v.asInt(t))
+	case Bool, Int8, Uint8:
+		*(*int8)(p) = int8(v.asInt(t))
 	case Complex128:
 		*(*complex128)(p) = v.Complex()
 	case Complex64:
@@ -72,47 +92,57 @@ func (t Type) Store(p unsafe.Pointer, v Value) {
 	}
 }
 
-func (v Value) asInt() int64 {
-	if v.Type.IsInt() {
+// asInt returns the value as a number of the integer type t, or of Bool. A float must be in t's
+// range.
+func (v Value) asInt(t Type) int64 {
+	switch f := real(v.C); {
+	case v.Type.HoldsInts():
 		return v.I
+	case t == Uint64:
+		return int64(uint64(f))
+	default:
+		return int64(f)
 	}
-	return int64(real(v.C))
 }
 
-// Add returns a + b in type t. Integers wrap around.
+// Add returns a + b in type t. Integers wrap around, and the sum of bools is true if one of them is.
 func (t Type) Add(a, b Value) Value {
-	switch t {
-	case Int64:
-		return Value{Type: t, I: a.I + b.I}
-	case Int32:
-		return Value{Type: t, I: int64(int32(a.I) + int32(b.I))}
-	case Float32:
+	switch {
+	case t == Bool:
+		return Value{Type: t, I: a.I | b.I}
+	case t.IsInt():
+		return Value{Type: t, I: t.Wrap(a.I + b.I)}
+	case t == Float32:
 		return Value{Type: t, C: complex(float64(float32(real(a.C))+float32(real(b.C))), 0)}
-	case Complex64:
+	case t == Complex64:
 		return Value{Type: t, C: complex128(complex64(a.C) + complex64(b.C))}
 	default:
 		return Value{Type: t, C: a.C + b.C}
 	}
 }
 
-// FitsInt reports whether the real part of the value is a whole number that the given integer type
-// can represent.
-func (v Value) FitsInt(integer Type) bool {
-	if !v.Type.IsInt() {
-		f := real(v.C)
-		if f != math.Trunc(f) || !(f >= -0x1p63 && f < 0x1p63) {
-			return false
+// FitsInt reports whether the real part of the value is a whole number that t, an integer type or
+// Bool, can represent.
+func (v Value) FitsInt(t Type) bool {
+	if v.Type.HoldsInts() {
+		if large := v.Type == Uint64 && v.I < 0; large || t == Uint64 {
+			return large && t == Uint64 || !large && v.I >= 0
 		}
-		v = Value{Type: Int64, I: int64(f)}
+		return t.Wrap(v.I) == v.I
 	}
-	return integer == Int64 || v.I >= math.MinInt32 && v.I <= math.MaxInt32
+	f := real(v.C)
+	lo, hi := -0x1p63, 0x1p63
+	if t == Uint64 {
+		lo, hi = 0, 0x1p64
+	}
+	return f == math.Trunc(f) && f >= lo && f < hi && (t == Uint64 || t.Wrap(int64(f)) == int64(f))
 }
 
 // String formats the value as Go's fmt does: 2.5, -7, 1+2i.
 func (v Value) String() string {
 	switch v.Type {
-	case Int64, Int32:
-		return fmt.Sprint(v.I)
+	case Uint64:
+		return fmt.Sprint(uint64(v.I))
 	case Float32:
 		return fmt.Sprint(float32(real(v.C)))
 	case Float64:
@@ -124,6 +154,9 @@ func (v Value) String() string {
 		s := fmt.Sprint(v.C)
 		return s[1 : len(s)-1]
 	}
+	if v.Type.HoldsInts() {
+		return fmt.Sprint(v.I)
+	}
 	return "invalid"
 }
 
@@ -131,10 +164,12 @@ func (v Value) String() string {
 // 1e+30, 1+2i.
 func (v Value) Text() string {
 	bits := 64
-	switch v.Type {
-	case Int64, Int32:
+	switch {
+	case v.Type == Uint64:
+		return strconv.FormatUint(uint64(v.I), 10)
+	case v.Type.HoldsInts():
 		return strconv.FormatInt(v.I, 10)
-	case Float32, Complex64:
+	case v.Type == Float32 || v.Type == Complex64:
 		bits = 32
 	}
 	s := floatText(real(v.C), bits)

@@ -20,8 +20,8 @@ func AppendValue(dst, vals []byte, typ tensor.Type, k int) []byte {
 		return appendFloat(dst, float64(*(*float32)(p)), 32)
 	case tensor.Int64:
 		return strconv.AppendInt(dst, *(*int64)(p), 10)
-	case tensor.Int32:
-		return strconv.AppendInt(dst, int64(*(*int32)(p)), 10)
+	case tensor.Uint64:
+		return strconv.AppendUint(dst, *(*uint64)(p), 10)
 	case tensor.Complex128:
 		q := (*[2]float64)(p)
 		return appendFloat(append(appendFloat(dst, q[0], 64), ' '), q[1], 64)
@@ -29,7 +29,7 @@ func AppendValue(dst, vals []byte, typ tensor.Type, k int) []byte {
 		q := (*[2]float32)(p)
 		return appendFloat(append(appendFloat(dst, float64(q[0]), 32), ' '), float64(q[1]), 32)
 	}
-	panic("BUG: text: a value of no type")
+	return strconv.AppendInt(dst, typ.Load(p).I, 10)
 }
 
 // appendFloat formats integers below 1e16 without a point. It uses an exponent only if a plain

@@ -1,7 +1,7 @@
 package text
 
 import (
-	"fmt"
+	"strconv"
 	"unsafe"
 
 	"distaff/io/tensor"
@@ -23,16 +23,13 @@ func StoreNumber(vals []byte, typ tensor.Type, integer bool, n, k int, buf []byt
 		size = 32
 	}
 	if integer {
-		v, err := Int64(tok)
-		if err == errRange && typ != tensor.Int64 && typ != tensor.Int32 {
+		v, err := integerOf(tok, typ, Int64)
+		if err == errRange && !typ.HoldsInts() {
 			f, err := slowFloat(tok, size)
 			put(vals, typ, n, k, f, 0)
 			return err
 		} else if err != nil {
 			return err
-		}
-		if typ == tensor.Int32 && v != int64(int32(v)) {
-			return errRange
 		}
 		if single {
 			// Convert directly: a float64 in between would round twice.
@@ -42,17 +39,12 @@ func StoreNumber(vals []byte, typ tensor.Type, integer bool, n, k int, buf []byt
 		put(vals, typ, n, k, float64(v), v)
 		return nil
 	}
-	switch typ {
-	case tensor.Int64, tensor.Int32:
-		v, err := Integer(tok)
-		if err == nil && typ == tensor.Int32 && v != int64(int32(v)) {
-			err = errRange
+	if typ.HoldsInts() {
+		v, err := integerOf(tok, typ, Integer)
+		if err == nil {
+			put(vals, typ, n, k, 0, v)
 		}
-		if err != nil {
-			return err
-		}
-		put(vals, typ, n, k, 0, v)
-		return nil
+		return err
 	}
 	if man, exp, neg, next, ok := scanDecimal(buf, i); ok && next == end {
 		if single {
@@ -72,10 +64,26 @@ func StoreNumber(vals []byte, typ tensor.Type, integer bool, n, k int, buf []byt
 	return err
 }
 
+// integerOf parses all of tok by the function parse. It returns errRange for an integer that does
+// not fit typ, if typ is an integer type or Bool.
+func integerOf(tok []byte, typ tensor.Type, parse func([]byte) (int64, error)) (int64, error) {
+	v, err := parse(tok)
+	switch {
+	case err == errRange && typ == tensor.Uint64:
+		if u, e := strconv.ParseUint(string(tok), 10, 64); e == nil {
+			return int64(u), nil
+		}
+	case err == nil && typ != tensor.Int64 && typ.HoldsInts() &&
+		!(tensor.Value{Type: tensor.Int64, I: v}).FitsInt(typ):
+		return 0, errRange
+	}
+	return v, err
+}
+
 // PutOne stores 1, the value of an entry of a pattern, as value n of vals.
 func PutOne(vals []byte, typ tensor.Type, n int) { put(vals, typ, n, 0, 1, 1) }
 
-// put stores a number as part k of value n: v if typ is an integer type, and otherwise f.
+// put stores a number as part k of value n: v if typ is an integer type or Bool, and otherwise f.
 func put(vals []byte, typ tensor.Type, n, k int, f float64, v int64) {
 	p := unsafe.Pointer(&vals[n*int(typ.Size())])
 	switch typ {
@@ -85,8 +93,6 @@ func put(vals []byte, typ tensor.Type, n, k int, f float64, v int64) {
 		*(*float32)(p) = float32(f)
 	case tensor.Int64:
 		*(*int64)(p) = v
-	case tensor.Int32:
-		*(*int32)(p) = int32(v)
 	case tensor.Complex128:
 		q := (*[2]float64)(p)
 		if k == 0 {
@@ -100,7 +106,7 @@ func put(vals []byte, typ tensor.Type, n, k int, f float64, v int64) {
 		}
 		q[k] = float32(f)
 	default:
-		panic(fmt.Sprintf("BUG: text: a value of type %d", typ))
+		typ.Store(p, tensor.Value{Type: typ, I: v})
 	}
 }
 

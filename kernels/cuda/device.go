@@ -90,49 +90,13 @@ func slotOf(l *ir.Lit) slot {
 	return s
 }
 
+// writeScalar stores a literal at p as an element of its type.
 func writeScalar(p unsafe.Pointer, l *ir.Lit) {
-	switch l.Typ {
-	case tensor.Bool:
-		*(*bool)(p) = l.I != 0
-	case tensor.Int32:
-		*(*int32)(p) = int32(l.I)
-	case tensor.Int64:
-		*(*int64)(p) = l.I
-	case tensor.Float32:
-		*(*float32)(p) = float32(real(l.C))
-	case tensor.Float64:
-		*(*float64)(p) = real(l.C)
-	case tensor.Complex64:
-		*(*complex64)(p) = complex64(l.C)
-	case tensor.Complex128:
-		*(*complex128)(p) = l.C
-	default:
-		panic("BUG: cuda: a scalar without a type")
-	}
+	l.Typ.Store(p, tensor.Value{Type: l.Typ, I: l.I, C: l.C})
 }
 
 // readScalar reads a scalar of type t at p.
 func readScalar(p unsafe.Pointer, t tensor.Type) *ir.Lit {
-	l := &ir.Lit{Typ: t}
-	switch t {
-	case tensor.Bool:
-		if *(*bool)(p) {
-			l.I = 1
-		}
-	case tensor.Int32:
-		l.I = int64(*(*int32)(p))
-	case tensor.Int64:
-		l.I = *(*int64)(p)
-	case tensor.Float32:
-		l.C = complex(float64(*(*float32)(p)), 0)
-	case tensor.Float64:
-		l.C = complex(*(*float64)(p), 0)
-	case tensor.Complex64:
-		l.C = complex128(*(*complex64)(p))
-	case tensor.Complex128:
-		l.C = *(*complex128)(p)
-	default:
-		panic("BUG: cuda: a scalar without a type")
-	}
-	return l
+	v := t.Load(p)
+	return &ir.Lit{Typ: t, I: v.I, C: v.C}
 }

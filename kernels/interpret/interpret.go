@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"reflect"
 	"unsafe"
 
 	"distaff/codegen"
@@ -88,6 +89,20 @@ func array(a tcs.Array, t tensor.Type) interp.Array {
 		out.Data = tcs.Slice[complex128](a)
 	case tensor.Complex64:
 		out.Data = tcs.Slice[complex64](a)
+	case tensor.Bool:
+		out.Data = tcs.Slice[bool](a)
+	case tensor.Int8:
+		out.Data = tcs.Slice[int8](a)
+	case tensor.Int16:
+		out.Data = tcs.Slice[int16](a)
+	case tensor.Uint8:
+		out.Data = tcs.Slice[uint8](a)
+	case tensor.Uint16:
+		out.Data = tcs.Slice[uint16](a)
+	case tensor.Uint32:
+		out.Data = tcs.Slice[uint32](a)
+	case tensor.Uint64:
+		out.Data = tcs.Slice[uint64](a)
 	}
 	return out
 }
@@ -139,19 +154,9 @@ func publish(out *tcs.Tensor, from interp.Arg, env kernels.Env) error {
 
 // memory returns the address and the length of one of the interpreter's arrays.
 func memory(a interp.Array) (unsafe.Pointer, int) {
-	switch d := a.Data.(type) {
-	case []int32:
-		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
-	case []int64:
-		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
-	case []float32:
-		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
-	case []float64:
-		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
-	case []complex64:
-		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
-	case []complex128:
-		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
+	v := reflect.ValueOf(a.Data)
+	if !v.IsValid() {
+		return nil, 0
 	}
-	return nil, 0
+	return v.UnsafePointer(), v.Len()
 }

@@ -70,7 +70,9 @@ func Function(file, src, name string) (*ir.Extern, error) {
 // numbers maps the kinds of C numbers that leaves use, and void, to their names.
 var numbers = map[cc.Kind]string{
 	cc.Void: "void", cc.Bool: ir.CType(tensor.Bool), cc.Int: ir.CType(tensor.Int32),
-	cc.Long:  ir.CType(tensor.Int64),
+	cc.Long: ir.CType(tensor.Int64), cc.SChar: ir.CType(tensor.Int8), cc.Short: ir.CType(tensor.Int16),
+	cc.UChar: ir.CType(tensor.Uint8), cc.UShort: ir.CType(tensor.Uint16),
+	cc.UInt: ir.CType(tensor.Uint32), cc.ULong: ir.CType(tensor.Uint64),
 	cc.Float: ir.CType(tensor.Float32), cc.Double: ir.CType(tensor.Float64),
 	cc.ComplexFloat: ir.CType(tensor.Complex64), cc.ComplexDouble: ir.CType(tensor.Complex128),
 }

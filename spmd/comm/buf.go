@@ -16,10 +16,13 @@ type Buf struct {
 	Heap bool
 }
 
-// Of returns a view of a Go slice.
+// Of returns a view of a Go slice. The type of the elements of a []byte is Byte.
 func Of[T tensor.Element](s []T) Buf {
-	return Buf{Ptr: unsafe.Pointer(unsafe.SliceData(s)), Len: int64(len(s)), Type: tensor.TypeOf[T](),
-		Heap: true}
+	t := tensor.TypeOf[T]()
+	if t == tensor.Uint8 {
+		t = tensor.Byte
+	}
+	return Buf{Ptr: unsafe.Pointer(unsafe.SliceData(s)), Len: int64(len(s)), Type: t, Heap: true}
 }
 
 // Mem returns a view of n elements of memory outside the Go heap: memory of C, or mapped memory.

@@ -57,10 +57,22 @@ func newCombiner(op Op, t tensor.Type) combiner {
 		if op == And || op == Or {
 			return bitwise[uint8](op)
 		}
+	case tensor.Bool: // the sum of bools is true if one of them is
+		return bitwise[uint8](map[Op]Op{Sum: Or, Max: Or, Or: Or, Prod: And, Min: And, And: And}[op])
+	case tensor.Int8:
+		return integer[int8](op)
+	case tensor.Int16:
+		return integer[int16](op)
 	case tensor.Int32:
 		return integer[int32](op)
 	case tensor.Int64:
 		return integer[int64](op)
+	case tensor.Uint8:
+		return integer[uint8](op)
+	case tensor.Uint16:
+		return integer[uint16](op)
+	case tensor.Uint32:
+		return integer[uint32](op)
 	case tensor.Uint64:
 		return integer[uint64](op)
 	case tensor.Float32:
@@ -82,7 +94,7 @@ func each[T any](f func(dst, a, b []T)) combiner {
 }
 
 type ints interface {
-	~uint8 | ~int32 | ~int64 | ~uint64
+	~uint8 | ~int8 | ~uint16 | ~int16 | ~uint32 | ~int32 | ~int64 | ~uint64
 }
 
 func bitwise[T ints](op Op) combiner {
@@ -150,14 +162,24 @@ func arithmetic[T tensor.Element](op Op) combiner {
 // setNeutral fills b with the neutral element of op.
 func setNeutral(op Op, b Buf) {
 	switch b.Type {
-	case tensor.Byte:
-		fillInt[uint8](b, op, 0, math.MaxUint8)
+	case tensor.Byte, tensor.Uint8:
+		fillInt[uint8](b, op)
+	case tensor.Bool:
+		fill(b, map[bool]uint8{true: 1}[op == Prod || op == Min || op == And])
+	case tensor.Int8:
+		fillInt[int8](b, op)
+	case tensor.Int16:
+		fillInt[int16](b, op)
+	case tensor.Uint16:
+		fillInt[uint16](b, op)
 	case tensor.Int32:
-		fillInt[int32](b, op, math.MinInt32, math.MaxInt32)
+		fillInt[int32](b, op)
+	case tensor.Uint32:
+		fillInt[uint32](b, op)
 	case tensor.Int64:
-		fillInt[int64](b, op, math.MinInt64, math.MaxInt64)
+		fillInt[int64](b, op)
 	case tensor.Uint64:
-		fillInt[uint64](b, op, 0, math.MaxUint64)
+		fillInt[uint64](b, op)
 	case tensor.Float32:
 		fill(b, floatNeutral[float32](op))
 	case tensor.Float64:
@@ -176,9 +198,10 @@ func fill[T any](b Buf, v T) {
 	}
 }
 
-func fillInt[T ints](b Buf, op Op, lowest, highest T) {
+func fillInt[T ints](b Buf, op Op) {
 	var zero T
-	fill(b, map[Op]T{Sum: 0, Prod: 1, Min: highest, Max: lowest, Or: 0, And: ^zero}[op])
+	lo, hi := tensor.TypeOf[T]().IntRange()
+	fill(b, map[Op]T{Sum: 0, Prod: 1, Min: T(hi), Max: T(lo), Or: 0, And: ^zero}[op])
 }
 
 func floatNeutral[T ~float32 | ~float64](op Op) T {

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"reflect"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -11,13 +12,16 @@ import (
 )
 
 // parseScalar parses a number such as 2.5, -1e-3, inf, nan or 1+2i. It returns false if s is not a
-// number. The type of the value is complex128 if the number has an imaginary part. It is int64 if
-// want is int64 and the number is an integer of 64 bits, written without a point or an exponent. In
-// all other cases it is float64.
+// number. The type of the value is complex128 if the number has an imaginary part. It is int64 or
+// uint64 if want is this type and the number is an integer that fits it, written without a point or
+// an exponent. In all other cases it is float64.
 func parseScalar(s string, want tensor.Type) (tensor.Value, bool) {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && want == tensor.Int64 {
 		return tensor.Value{Type: tensor.Int64, I: n}, true
+	}
+	if n, err := strconv.ParseUint(s, 10, 64); err == nil && want == tensor.Uint64 {
+		return tensor.Value{Type: tensor.Uint64, I: int64(n)}, true
 	}
 	if f, err := strconv.ParseFloat(s, 64); err == nil && !strings.ContainsAny(s, "_xX") {
 		return tensor.Value{Type: tensor.Float64, C: complex(f, 0)}, true
@@ -31,25 +35,33 @@ func parseScalar(s string, want tensor.Type) (tensor.Value, bool) {
 	return tensor.Value{}, false
 }
 
-// scalarValue converts a Go number to a value of the same type.
+// kinds maps Go's kinds of numbers to types.
+var kinds = map[reflect.Kind]tensor.Type{reflect.Bool: tensor.Bool, reflect.Int: tensor.Int64,
+	reflect.Int8: tensor.Int8, reflect.Int16: tensor.Int16, reflect.Int32: tensor.Int32,
+	reflect.Int64: tensor.Int64, reflect.Uint8: tensor.Uint8, reflect.Uint16: tensor.Uint16,
+	reflect.Uint32: tensor.Uint32, reflect.Uint64: tensor.Uint64, reflect.Float32: tensor.Float32,
+	reflect.Float64: tensor.Float64, reflect.Complex64: tensor.Complex64,
+	reflect.Complex128: tensor.Complex128}
+
+// scalarValue converts a Go number or bool to a value of the same type.
 func scalarValue(x any) (tensor.Value, error) {
-	switch x := x.(type) {
-	case int:
-		return tensor.Value{Type: tensor.Int64, I: int64(x)}, nil
-	case int64:
-		return tensor.Value{Type: tensor.Int64, I: x}, nil
-	case int32:
-		return tensor.Value{Type: tensor.Int32, I: int64(x)}, nil
-	case float64:
-		return tensor.Value{Type: tensor.Float64, C: complex(x, 0)}, nil
-	case float32:
-		return tensor.Value{Type: tensor.Float32, C: complex(float64(x), 0)}, nil
-	case complex128:
-		return tensor.Value{Type: tensor.Complex128, C: x}, nil
-	case complex64:
-		return tensor.Value{Type: tensor.Complex64, C: complex128(x)}, nil
+	r := reflect.ValueOf(x)
+	v := tensor.Value{Type: kinds[r.Kind()]}
+	switch {
+	case v.Type == tensor.None:
+		return v, fault.Commandf("got a scalar of the Go type %T, want a number", x)
+	case r.CanInt():
+		v.I = r.Int()
+	case r.CanUint():
+		v.I = int64(r.Uint())
+	case r.CanFloat():
+		v.C = complex(r.Float(), 0)
+	case r.CanComplex():
+		v.C = r.Complex()
+	case r.Bool():
+		v.I = 1
 	}
-	return tensor.Value{}, fault.Commandf("got a scalar of the Go type %T, want a number", x)
+	return v, nil
 }
 
 // ScalarTensor returns the value of Input.Scalar as a tensor, converted to the type want unless

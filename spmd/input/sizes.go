@@ -85,16 +85,12 @@ func (r *Reader) Infer() error {
 	return r.bindGenerated()
 }
 
-// noteTypes prints two kinds of notes about types. The first says that values are stored in another
-// type than the user named. The second warns that a division drops the remainder, because t, the
-// type of the computation, is an integer type. The warning is left out if the user has chosen an
+// noteTypes warns that a division drops the remainder, because t, the type of the computation, is an
+// integer type. The warning is left out if the user has chosen an
 // integer type for the result. It is also left out for x/x, which has no remainder.
 func (r *Reader) noteTypes(t tensor.Type) {
 	if !r.Env.Root() {
 		return
-	}
-	for _, s := range r.p.typeNotes {
-		r.Env.Note(s)
 	}
 	divides := false
 	notation.Walk(r.p.Stmt.RHS, func(e notation.Expr) bool {

@@ -41,8 +41,7 @@ type Statement struct {
 	Placements map[string]place.Placement
 	Schedule   []string
 
-	memoryOf  func(tensor string) place.Memory
-	typeNotes []string // messages on types whose values are stored in other types
+	memoryOf func(tensor string) place.Memory
 }
 
 // Memory returns the kind of memory, of the host or of a device, that a tensor is placed in.
@@ -136,9 +135,6 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 			return nil, fault.Commandf("-t=%s:%s: %v", name, tensor.Printable(j.Types[name]), err)
 		}
 		p.Types[name] = t
-		if s := tensor.TypeNote(j.Types[name]); s != "" && name != old {
-			p.typeNotes = append(p.typeNotes, name+": "+s)
-		}
 	}
 	if err := p.placements(); err != nil {
 		return nil, err

@@ -44,16 +44,10 @@ func newNames(f *jobfile.File, given map[string]input.Input) *names {
 	return r
 }
 
-// Notes returns a line for each tensor whose values are stored in another type than the job file
-// declares. It also returns a line for each input that a flag gives although its values are not
-// used. given holds the inputs that flags give.
-func Notes(f *jobfile.File, given map[string]input.Input) (notes []string) {
-	for _, t := range f.Tensors {
-		if s := tensor.TypeNote(t.Type); s != "" {
-			notes = append(notes, t.Name+": "+s)
-		}
-	}
-	return append(notes, newNames(f, given).overwritten()...)
+// Notes returns a note for each input that a flag gives although its values are never used. given
+// holds the inputs that flags give.
+func Notes(f *jobfile.File, given map[string]input.Input) []string {
+	return newNames(f, given).overwritten()
 }
 
 // overwritten returns a note for each input that a flag gives although its values are never used.

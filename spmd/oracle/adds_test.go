@@ -60,8 +60,8 @@ func (c *compiled) readd(call func(args []*tcs.Tensor, bounds [][2]int64) error)
 // Other values may differ by the rounding errors of the sums, which are at most three times slack,
 // the tolerance of one sum. Infinite values and NaN are not compared.
 func (c *compiled) isDouble(x, y tensor.Value, slack float64) bool {
-	if t := c.p.Result; t.IsInt() {
-		return t == tensor.Int32 && int32(2*x.I) == int32(y.I) || t == tensor.Int64 && 2*x.I == y.I
+	if t := c.p.Result; t.HoldsInts() {
+		return t.Wrap(2*x.I) == y.I
 	}
 	near := func(x, y float64) bool { return math.Abs(2*x-y) <= 3*slack+1e-6*math.Abs(x) }
 	if isInfinite(tensor.Value{C: 2 * x.C}) || math.IsNaN(slack) {

@@ -19,7 +19,7 @@ func (bruteEngine) Name() string { return "brute" }
 
 func (bruteEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
 	b := &brute{sizes: map[string]int64{}, tensors: map[string]map[string]float64{},
-		integer: p.Compute.IsInt()}
+		integer: p.Compute.HoldsInts()}
 	for _, v := range p.Normal.Vars {
 		// In these cases all variables with the same name have the same size.
 		name := v
@@ -55,7 +55,7 @@ func (bruteEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
 	for _, c := range storedCoords(left.Format, left.Dims, coords) {
 		v := cells[fmt.Sprint(c)]
 		value := reference.Float(v)
-		if p.Result.IsInt() {
+		if p.Result.HoldsInts() {
 			value = reference.Int(int64(v))
 			if v >= 1<<63 { // the smallest of no integers
 				value = reference.Int(math.MaxInt64)

@@ -326,7 +326,7 @@ func (p *Prepared) dividesInSum() bool {
 	for _, t := range p.Normal.Terms {
 		notation.WalkTerm(t, func(e notation.Expr) bool {
 			r, ok := e.(*notation.ReductionExpr)
-			if ok && p.Compute.IsInt() {
+			if ok && p.Compute.HoldsInts() {
 				found = found || strings.Contains(r.Reduction.String(), "/")
 			}
 			return true

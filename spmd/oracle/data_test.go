@@ -51,7 +51,7 @@ func (g *generator) data(s *notation.Stmt) *Case {
 		if f, ok := g.formats[u.Name]; ok {
 			t.Format = f
 		}
-		ints = ints && (t.Type.IsInt() || !t.Input)
+		ints = ints && (t.Type.HoldsInts() || !t.Input)
 		c.Tensors = append(c.Tensors, t)
 	}
 	st.full = ints && g.divides && g.chance(0.7)
@@ -217,7 +217,7 @@ func (g *generator) entries(t *Tensor, st style) {
 }
 
 func (g *generator) value(t tensor.Type, st style) tensor.Value {
-	if t.IsInt() {
+	if t.HoldsInts() {
 		v := g.integer(st)
 		if st.large && g.chance(0.2) {
 			v = []int64{math.MaxInt32, math.MinInt32, 1 << 30, -1}[g.rand.IntN(4)]
@@ -225,7 +225,7 @@ func (g *generator) value(t tensor.Type, st style) tensor.Value {
 				v = []int64{math.MaxInt64, math.MinInt64, 1 << 62}[g.rand.IntN(3)]
 			}
 		}
-		return tensor.Value{Type: t, I: v}
+		return tensor.Value{Type: t, I: t.Wrap(v)}
 	}
 	re, im := g.float(t, st), 0.0
 	if t.IsComplex() {

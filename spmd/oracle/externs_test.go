@@ -266,7 +266,7 @@ func (b *loopNest) expr(x cin.Expr, have map[string]string) (has, value string) 
 	case *cin.Lit:
 		if c := x.Value.C; x.Value.Typ.IsComplex() {
 			return "1", fmt.Sprintf("(%s)(%v + %v*I)", ir.CType(b.compute), real(c), imag(c))
-		} else if !x.Value.Typ.IsInt() {
+		} else if !x.Value.Typ.HoldsInts() {
 			return "1", fmt.Sprintf("(%s)(%v)", ir.CType(b.compute), real(c))
 		}
 		return "1", fmt.Sprintf("(%s)(%d)", ir.CType(b.compute), x.Value.I)
@@ -302,7 +302,7 @@ func (b *loopNest) expr(x cin.Expr, have map[string]string) (has, value string) 
 	}
 	value = call.Func.C
 	switch {
-	case value == "" && b.compute.IsInt():
+	case value == "" && b.compute.HoldsInts():
 		value = "x" // floor and the like
 		if call.Func.Name == "abs" {
 			value = "x < 0 ? -x : x"

@@ -273,7 +273,7 @@ func (c *fileCond) holds(w *world) (bool, error) {
 		}
 		ordered = ordered && !p.Result.IsComplex()
 		if len(want.Points) > 0 {
-			if v := want.Points[0].Value; p.Result.IsInt() {
+			if v := want.Points[0].Value; p.Result.HoldsInts() {
 				sides[k] = complex(float64(v.I), 0)
 			} else {
 				sides[k] = v.C
@@ -312,7 +312,7 @@ func summaryOf(t *Tensor) string {
 		sum.I, sum.C = sum.I+p.Value.I, sum.C+p.Value.C
 	}
 	switch {
-	case t.Type.IsInt():
+	case t.Type.HoldsInts():
 		sum.Type = tensor.Int64
 	case t.Type.IsComplex():
 		sum.Type = tensor.Complex128

@@ -216,6 +216,20 @@ func valArray(t *tcs.Tensor) interp.Array {
 		data = orEmpty(tcs.Slice[complex64](t.Vals))
 	case tensor.Complex128:
 		data = orEmpty(tcs.Slice[complex128](t.Vals))
+	case tensor.Bool:
+		data = orEmpty(tcs.Slice[bool](t.Vals))
+	case tensor.Int8:
+		data = orEmpty(tcs.Slice[int8](t.Vals))
+	case tensor.Int16:
+		data = orEmpty(tcs.Slice[int16](t.Vals))
+	case tensor.Uint8:
+		data = orEmpty(tcs.Slice[uint8](t.Vals))
+	case tensor.Uint16:
+		data = orEmpty(tcs.Slice[uint16](t.Vals))
+	case tensor.Uint32:
+		data = orEmpty(tcs.Slice[uint32](t.Vals))
+	case tensor.Uint64:
+		data = orEmpty(tcs.Slice[uint64](t.Vals))
 	}
 	return interp.Array{Data: data, First: t.Vals.First}
 }
@@ -234,6 +248,20 @@ func setArray(a *tcs.Array, x interp.Array) {
 	case []complex64:
 		*a = tcs.Of(d)
 	case []complex128:
+		*a = tcs.Of(d)
+	case []bool:
+		*a = tcs.Of(d)
+	case []int8:
+		*a = tcs.Of(d)
+	case []int16:
+		*a = tcs.Of(d)
+	case []uint8:
+		*a = tcs.Of(d)
+	case []uint16:
+		*a = tcs.Of(d)
+	case []uint32:
+		*a = tcs.Of(d)
+	case []uint64:
 		*a = tcs.Of(d)
 	}
 }

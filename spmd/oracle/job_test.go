@@ -239,10 +239,24 @@ func checkResult(t *tcs.Tensor, p *Prepared) error {
 // scalar returns a value as the Go type that corresponds to t, for spmd.Scalar.
 func scalar(t tensor.Type, v tensor.Value) any {
 	switch t {
+	case tensor.Bool:
+		return v.I != 0
+	case tensor.Int8:
+		return int8(v.I)
+	case tensor.Int16:
+		return int16(v.I)
 	case tensor.Int32:
 		return int32(v.I)
 	case tensor.Int64:
 		return v.I
+	case tensor.Uint8:
+		return uint8(v.I)
+	case tensor.Uint16:
+		return uint16(v.I)
+	case tensor.Uint32:
+		return uint32(v.I)
+	case tensor.Uint64:
+		return uint64(v.I)
 	case tensor.Float32:
 		return float32(real(v.C))
 	case tensor.Float64:

@@ -309,7 +309,7 @@ func realOf(t tensor.Type) tensor.Type {
 func simplerValues(c *Case, yield func(*Case) bool) bool {
 	for k, t := range c.Tensors {
 		one := reference.Float(1)
-		if t.Type.IsInt() {
+		if t.Type.HoldsInts() {
 			one = reference.Int(1)
 		}
 		for e := range t.Entries {

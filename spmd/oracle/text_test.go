@@ -150,7 +150,11 @@ func (c *Case) parseLine(f []string) (err error) {
 
 func parseValue(t tensor.Type, s string) (v tensor.Value, err error) {
 	switch v.Type = t; {
-	case t.IsInt():
+	case t == tensor.Uint64:
+		var u uint64
+		u, err = strconv.ParseUint(s, 10, 64)
+		v.I = int64(u)
+	case t.HoldsInts():
 		v.I, err = strconv.ParseInt(s, 10, 64)
 	case t.IsFloat():
 		var f float64
@@ -202,7 +206,9 @@ func (c *Case) Script() string {
 // formatValue returns the text of a value of type t in a case.
 func formatValue(t tensor.Type, v tensor.Value) string {
 	switch {
-	case t.IsInt():
+	case t == tensor.Uint64:
+		return fmt.Sprint(uint64(v.I))
+	case t.HoldsInts():
 		return fmt.Sprint(v.I)
 	case t.IsFloat():
 		return fmt.Sprint(real(v.C))

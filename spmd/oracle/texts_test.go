@@ -124,7 +124,7 @@ func (t *Tensor) list(w io.Writer) {
 // values.
 func field[T any](t *Tensor, integer, real, complex T) T {
 	switch {
-	case t.Type.IsInt():
+	case t.Type.HoldsInts():
 		return integer
 	case t.Type.IsComplex():
 		return complex

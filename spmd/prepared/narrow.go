@@ -3,6 +3,7 @@ package prepared
 import (
 	"slices"
 	"sync"
+	"unsafe"
 
 	"distaff/io/tcs"
 	"distaff/io/tensor"
@@ -39,34 +40,52 @@ func (p *Planned) allocValues(t *tcs.Tensor, name string, n, first int64) error 
 	return mem.Release()
 }
 
-// narrowValues converts the int64 values of wide to int32 and stores them in t, which must have the
-// same pattern.
+// narrowValues converts the integers of wide to t's integer type and stores them in t, which must
+// have the same pattern. A value that does not fit the type is a *kernels.NarrowError.
 func (p *Planned) narrowValues(t, wide *tcs.Tensor) error {
-	from, to := tcs.Slice[int64](wide.Vals), tcs.Slice[int32](t.Vals)
+	from, to := wide.Header.Type, t.Header.Type
+	src, dst, n := wide.Vals.Bytes(), t.Vals.Bytes(), int(wide.Vals.Len)
 	const most = 1 << 16 // number of values that a thread converts at a time
 	bad := make([]bool, max(p.Reader.Env.Threads, 1))
 	var threads sync.WaitGroup
-	for n := range bad {
+	for k := range bad {
 		threads.Go(func() {
-			lost := int64(0) // bits that differ from the sign bit
-			for lo := n * most; lo < len(from); lo += most * len(bad) {
-				for i, v := range from[lo:min(lo+most, len(from))] {
-					to[lo+i] = int32(v)
-					lost |= int64(int32(v)) ^ v
+			for lo := k * most; lo < n && !bad[k]; lo += most * len(bad) {
+				count := min(most, n-lo)
+				s, d := src[lo*int(from.Size()):], dst[lo*int(to.Size()):]
+				if from == tensor.Int64 && to == tensor.Int32 {
+					bad[k] = narrowTo32(d, s, count)
+				} else {
+					_, err := tcs.ConvertValues(d, to, s, from, count)
+					bad[k] = err != nil
 				}
 			}
-			bad[n] = lost != 0
 		})
 	}
 	threads.Wait()
 	if !slices.Contains(bad, true) {
 		return nil
 	}
-	e := &kernels.NarrowError{Name: p.Parsed.Result, Type: t.Header.Type, What: p.Parsed.Stmt.String(),
+	e := &kernels.NarrowError{Name: p.Parsed.Result, Type: to, What: p.Parsed.Stmt.String(),
 		Vars: p.UserVars(p.Parsed.Norm.LHS.Vars)}
 	wide.Entries(func(coord []int64, i int64) bool {
-		e.Value, e.Coord = from[i], slices.Clone(coord)
-		return int64(int32(e.Value)) == e.Value
+		e.Value, e.Coord = wide.Value(i), slices.Clone(coord)
+		return e.Value.FitsInt(to)
 	})
 	return e
+}
+
+// narrowTo32 converts the first n int64 values of src to int32 and stores them in dst. It reports
+// whether a value does not fit.
+func narrowTo32(dst, src []byte, n int) bool {
+	if n == 0 {
+		return false
+	}
+	to := unsafe.Slice((*int32)(unsafe.Pointer(&dst[0])), n)
+	lost := int64(0) // bits that differ from the sign bit
+	for i, v := range unsafe.Slice((*int64)(unsafe.Pointer(&src[0])), n) {
+		to[i] = int32(v)
+		lost |= int64(int32(v)) ^ v
+	}
+	return lost != 0
 }

@@ -8,9 +8,7 @@ import (
 )
 
 // number is a value type.
-type number interface {
-	float64 | float32 | int64 | int32 | complex128 | complex64
-}
+type number interface{ tensor.Element }
 
 // parallel calls f on parts of [0, n). It uses several threads if there is enough work. work is the
 // number of values to process.
@@ -58,6 +56,20 @@ func adderOf(a, b *tcs.Tensor) adder {
 		return of[int64]{}
 	case tensor.Int32:
 		return of[int32]{}
+	case tensor.Bool:
+		return of[tensor.Truth]{}
+	case tensor.Int8:
+		return of[int8]{}
+	case tensor.Int16:
+		return of[int16]{}
+	case tensor.Uint8:
+		return of[uint8]{}
+	case tensor.Uint16:
+		return of[uint16]{}
+	case tensor.Uint32:
+		return of[uint32]{}
+	case tensor.Uint64:
+		return of[uint64]{}
 	case tensor.Complex128:
 		return of[complex128]{}
 	case tensor.Complex64:
@@ -98,9 +110,24 @@ func (of[T]) runs(dst, src *tcs.Tensor, walk func(add func(to, from, n int64))) 
 // addTo adds the elements of y to the elements of x.
 func addTo[T number](x, y []T) {
 	x = x[:len(y)]
+	if tensor.TypeOf[T]() == tensor.Bool {
+		for i, v := range y {
+			x[i] = or(x[i], v)
+		}
+		return
+	}
 	for i, v := range y {
 		x[i] += v
 	}
+}
+
+// or returns the sum of two bools: x if y is 0, and else y.
+func or[T number](x, y T) T {
+	var zero T
+	if y == zero {
+		return x
+	}
+	return y
 }
 
 // Add adds the values of block to sum. The pattern of sum is a union of patterns. mapping maps the
@@ -169,10 +196,14 @@ func below(sum, block *tcs.Tensor) values {
 func addAt[T number, I int32 | int64](x, y []T, targets []I, b values, threads int) {
 	parallel(int64(len(targets)), int64(len(y)), threads, func(lo, hi int64) {
 		if b.sumLen == 1 {
+			logic := tensor.TypeOf[T]() == tensor.Bool
 			for p, q := range targets[lo:hi] {
-				if q < 0 {
+				switch {
+				case q < 0:
 					x[-1-q] = y[lo+int64(p)]
-				} else {
+				case logic:
+					x[q] = or(x[q], y[lo+int64(p)])
+				default:
 					x[q] += y[lo+int64(p)]
 				}
 			}
@@ -201,10 +232,7 @@ func addRow[T number](x, row []T, position int64, b values) {
 	}
 	to := x[position*b.sumLen:][:b.sumLen]
 	for _, r := range b.overlaps {
-		to := to[r.to:][:r.n]
-		for i, v := range row[r.from:][:r.n] {
-			to[i] += v
-		}
+		addTo(to[r.to:][:r.n], row[r.from:][:r.n])
 	}
 }
 

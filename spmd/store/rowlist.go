@@ -26,22 +26,28 @@ func (l *rowList) drop(p rowList) {
 // and of a value.
 func mergeRows(dst, x, y rowList, width, size int64) rowList {
 	n := 0
-	switch {
-	case width == 4 && size == 4:
-		n = mergeOf[int32, uint32](dst, x, y)
-	case width == 4 && size == 8:
-		n = mergeOf[int32, uint64](dst, x, y)
-	case width == 4:
-		n = mergeOf[int32, [2]uint64](dst, x, y)
-	case size == 4:
-		n = mergeOf[int64, uint32](dst, x, y)
-	case size == 8:
-		n = mergeOf[int64, uint64](dst, x, y)
-	default:
-		n = mergeOf[int64, [2]uint64](dst, x, y)
+	if width == 4 {
+		n = mergeSized[int32](dst, x, y, size)
+	} else {
+		n = mergeSized[int64](dst, x, y, size)
 	}
 	crd, vals := len(x.crd)+len(y.crd), len(x.vals)+len(y.vals)
 	return rowList{dst.keys[:n], dst.ends[:n], dst.crd[:crd], dst.vals[:vals]}
+}
+
+// mergeSized is like mergeRows, for coordinates of type C. It returns the number of rows.
+func mergeSized[C int32 | int64](dst, x, y rowList, size int64) int {
+	switch size {
+	case 1:
+		return mergeOf[C, uint8](dst, x, y)
+	case 2:
+		return mergeOf[C, uint16](dst, x, y)
+	case 4:
+		return mergeOf[C, uint32](dst, x, y)
+	case 8:
+		return mergeOf[C, uint64](dst, x, y)
+	}
+	return mergeOf[C, [2]uint64](dst, x, y)
 }
 
 // typed is a rowList whose coordinates have type C and whose values have type V. The first `row`
@@ -185,6 +191,10 @@ func (d *typed[C, V]) rest(x *typed[C, V]) {
 func place[C int32 | int64](targets, ends []int32, start int32, dst, l rowList, size int64) int32 {
 	crd, c := words[C](dst.crd), words[C](l.crd)
 	switch size {
+	case 1:
+		return placeOf(targets, ends, start, crd, c, dst.vals, l.vals)
+	case 2:
+		return placeOf(targets, ends, start, crd, c, words[uint16](dst.vals), words[uint16](l.vals))
 	case 4:
 		return placeOf(targets, ends, start, crd, c, words[uint32](dst.vals), words[uint32](l.vals))
 	case 8:

@@ -79,7 +79,7 @@ func (a *Sum) Add(b []byte) {
 	}
 	for ; len(b) > 0; b = b[size:] {
 		v := a.Type.Load(unsafe.Pointer(unsafe.SliceData(b)))
-		if a.Type.IsInt() {
+		if a.Type.HoldsInts() {
 			a.n += v.I
 			continue
 		}
@@ -127,7 +127,7 @@ func (a *Sum) Gather(c comm.Comm) (tensor.Value, error) {
 }
 
 func (a *Sum) total() tensor.Value {
-	if a.Type.IsInt() {
+	if a.Type.HoldsInts() {
 		return tensor.Value{Type: tensor.Int64, I: a.n}
 	}
 	whole := func(s, c float64) float64 {

@@ -27,7 +27,7 @@ func floatSuffix(t tensor.Type) string {
 
 // Helper adds a helper to the file and returns the name of the helper.
 func (f *cfunc) Helper(name string, t tensor.Type) string {
-	if name == "trunc" || name == "div" && t.IsComplex() {
+	if name == "div" && t.IsComplex() {
 		name += "_" + clike.Suffix(t)
 		f.leaf.file.need(name)
 		return "dst_" + name

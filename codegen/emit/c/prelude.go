@@ -13,6 +13,9 @@ import (
 //go:embed prelude/*.h
 var preludeFiles embed.FS
 
+// ordered lists the types of values that have a minimum.
+var ordered = append([]tensor.Type{tensor.Float32, tensor.Float64}, clike.Ints...)
+
 // helpers lists the helpers of the prelude in printing order. A helper uses only earlier ones. A
 // helper with Types is printed once for each type that is needed, with a suffix for the type in its
 // name.
@@ -20,14 +23,13 @@ var helpers = append(clike.Calls(), []clike.Helper{
 	{Name: "base"},
 	{Name: "rows", Uses: []string{"base"}},
 	{Name: "bytes"},
-	{Name: "min", Types: []tensor.Type{tensor.Int32, tensor.Int64, tensor.Float32, tensor.Float64}},
-	{Name: "max", Types: []tensor.Type{tensor.Int32, tensor.Int64, tensor.Float32, tensor.Float64}},
+	{Name: "min", Types: ordered},
+	{Name: "max", Types: ordered},
 	{Name: "select", Types: []tensor.Type{tensor.Float32, tensor.Float64}},
 	{Name: "select_one", Types: []tensor.Type{tensor.Float32, tensor.Float64}},
-	{Name: "div", Types: []tensor.Type{tensor.Int32, tensor.Int64}},
-	{Name: "rem", Types: []tensor.Type{tensor.Int32, tensor.Int64}},
-	{Name: "trunc_i32"},
-	{Name: "trunc_i64"},
+	{Name: "div", Types: clike.Ints},
+	{Name: "rem", Types: clike.Ints},
+	{Name: "trunc", Types: clike.Ints},
 	{Name: "make", Types: []tensor.Type{tensor.Complex64, tensor.Complex128}},
 	{Name: "fma", Types: []tensor.Type{tensor.Float32, tensor.Float64}},
 	{Name: "neg", Types: []tensor.Type{tensor.Float32, tensor.Float64}},
@@ -87,11 +89,15 @@ func (f *file) prelude() string {
 		if text := clike.CallText(name, "static inline ", true, t); text != "" {
 			return text
 		}
+		if name == "trunc" {
+			return clike.Truncation("static inline ", "L", t, ctype(t))
+		}
 		part := t // of a complex number
 		if t.IsComplex() {
 			part = clike.Component(t)
 		}
-		unsigned := map[tensor.Type]string{tensor.Int32: "unsigned int", tensor.Int64: "unsigned long",
+		unsigned := map[tensor.Type]string{tensor.Int8: "unsigned char", tensor.Int16: "unsigned short",
+			tensor.Int32: "unsigned int", tensor.Int64: "unsigned long",
 			tensor.Float32: "unsigned int", tensor.Float64: "unsigned long"}[t]
 		return strings.NewReplacer(
 			"$T", ctype(t), "$S", clike.Suffix(t), "$U", unsigned, "$I",

@@ -1,12 +1,11 @@
 package c
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"math/cmplx"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"distaff/codegen/ir"
 	"distaff/io/tensor"
@@ -39,18 +38,7 @@ func Values(fn *ir.Func) []byte {
 	out := make([]byte, valueBytes*len(list))
 	for n, l := range list {
 		at := out[valueBytes*n:]
-		switch l.Typ {
-		case tensor.Int32:
-			binary.NativeEndian.PutUint32(at, uint32(l.I))
-		case tensor.Int64:
-			binary.NativeEndian.PutUint64(at, uint64(l.I))
-		case tensor.Float32, tensor.Complex64:
-			binary.NativeEndian.PutUint32(at, math.Float32bits(float32(real(l.C))))
-			binary.NativeEndian.PutUint32(at[4:], math.Float32bits(float32(imag(l.C))))
-		default:
-			binary.NativeEndian.PutUint64(at, math.Float64bits(real(l.C)))
-			binary.NativeEndian.PutUint64(at[8:], math.Float64bits(imag(l.C)))
-		}
+		l.Typ.Store(unsafe.Pointer(&at[0]), tensor.Value{Type: l.Typ, I: l.I, C: l.C})
 	}
 	return out
 }

@@ -10,8 +10,10 @@ import (
 
 // ctypes maps types of values to C types.
 var ctypes = map[tensor.Type]string{
-	tensor.Int32: "int32_t", tensor.Int64: "int64_t", tensor.Float32: "float",
-	tensor.Float64:   "double",
+	tensor.Bool: "_Bool", tensor.Int8: "int8_t", tensor.Int16: "int16_t", tensor.Int32: "int32_t",
+	tensor.Int64: "int64_t", tensor.Uint8: "uint8_t", tensor.Uint16: "uint16_t",
+	tensor.Uint32: "uint32_t", tensor.Uint64: "uint64_t",
+	tensor.Float32: "float", tensor.Float64: "double",
 	tensor.Complex64: "float _Complex", tensor.Complex128: "double _Complex",
 }
 

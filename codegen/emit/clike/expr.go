@@ -84,10 +84,38 @@ func Paren(s string, own, prec int) string {
 // Suffix returns the abbreviation of type t in names of the prelude, such as f64.
 func Suffix(t tensor.Type) string {
 	return map[tensor.Type]string{
-		tensor.Bool: "b", tensor.Int32: "i32", tensor.Int64: "i64", tensor.Float32: "f32",
-		tensor.Float64:   "f64",
+		tensor.Bool: "b", tensor.Int8: "i8", tensor.Int16: "i16", tensor.Int32: "i32",
+		tensor.Int64: "i64", tensor.Uint8: "u8", tensor.Uint16: "u16", tensor.Uint32: "u32",
+		tensor.Uint64: "u64", tensor.Float32: "f32", tensor.Float64: "f64",
 		tensor.Complex64: "c64", tensor.Complex128: "c128",
 	}[t]
+}
+
+// Ints lists the integer types.
+var Ints = []tensor.Type{tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64, tensor.Uint8,
+	tensor.Uint16, tensor.Uint32, tensor.Uint64}
+
+// Truncation returns the text of the helper trunc of an integer type. typ returns the language's
+// name of a type, and long is the suffix of its literals of 64 bits.
+func Truncation(head, long string, t tensor.Type, typ string) string {
+	lo, hi := t.IntRange()
+	least, most, end := "0", strconv.FormatUint(uint64(hi), 10), t.ExactMax()
+	if t.Size() < 8 {
+		end++
+	}
+	if lo < 0 {
+		least = fmt.Sprintf("-%d%s - 1", hi, long)
+	}
+	if most += long; t.IsUnsigned() {
+		most += "U"
+	}
+	return fmt.Sprintf(`/* x towards zero, saturating; 0 for NaN. */
+%[1]s%[2]s dst_trunc_%[3]s(double x) {
+    if (!(x < %.1[4]f))
+        return x != x ? 0 : %[5]s;
+    return x <= %.1[6]f ? %[7]s : (%[2]s)x;
+}
+`, head, typ, Suffix(t), end, most, float64(lo), least)
 }
 
 // Component returns the type of a complex number's components.
@@ -136,12 +164,13 @@ func Expr(d Dialect, x ir.Expr, prec int) string {
 	panic(fmt.Sprintf("BUG: emit: expression %T", x))
 }
 
-// narrow reports whether x is an Int64 whose printed expression has type int. Arithmetic of two
-// such expressions must first widen one expression.
+// narrow reports whether x is an integer of 64 bits or a Uint32 whose printed expression has type
+// int. Arithmetic of two such expressions must first widen one expression.
 func narrow(x ir.Expr) bool {
 	switch x := x.(type) {
 	case *ir.Lit:
-		return x.Typ == tensor.Int64 && x.I == int64(int32(x.I))
+		return (x.Typ.Size() == 8 || x.Typ == tensor.Uint32) && x.Typ.IsInt() &&
+			x.I == int64(int32(x.I))
 	case *ir.Load:
 		return x.Widen && x.A.Elem == tensor.Int32
 	case *ir.Select:
@@ -154,9 +183,18 @@ func narrow(x ir.Expr) bool {
 // IR.
 func Wide(d Dialect, x ir.Expr, prec int) string {
 	if narrow(x) {
-		return Paren("("+d.Type(tensor.Int64)+")"+Expr(d, x, PrecUnary), PrecUnary, prec)
+		return Paren("("+d.Type(x.Type())+")"+Expr(d, x, PrecUnary), PrecUnary, prec)
 	}
 	return Expr(d, x, prec)
+}
+
+// wraps returns the text s of an arithmetic operation of type t as an expression of this type. C
+// computes with integers of fewer than 32 bits as ints. own is the precedence of s.
+func wraps(d Dialect, t tensor.Type, s string, own, prec int) string {
+	if !t.IsInt() || t.Size() >= 4 {
+		return Paren(s, own, prec)
+	}
+	return Paren("("+d.Type(t)+")("+s+")", PrecUnary, prec)
 }
 
 func binary(d Dialect, x *ir.Binary, prec int) string {
@@ -176,14 +214,18 @@ func binary(d Dialect, x *ir.Binary, prec int) string {
 		return call("mul")
 	case x.Op == ir.Div && t.IsComplex():
 		return call("div")
-	case x.Op == ir.Div && t.IsInt() && !plainDivisor(x.Y):
+	case x.Op == ir.Div && t.IsInt() && !t.IsUnsigned() && !plainDivisor(x.Y):
 		return call("div")
-	case x.Op == ir.Rem && !plainDivisor(x.Y):
+	case x.Op == ir.Rem && !t.IsUnsigned() && !plainDivisor(x.Y):
 		return call("rem")
 	}
-	own := precedence(x.Op)
+	own, op := precedence(x.Op), x.Op.String()
 	left, right := own, own+1
-	if x.Op == ir.BitAnd { // C's precedence differs, and compilers warn without parentheses
+	logic := t == tensor.Bool && (x.Op == ir.Add || x.Op == ir.Mul)
+	if logic {
+		op = map[ir.Op]string{ir.Add: "|", ir.Mul: "&"}[x.Op]
+	}
+	if logic || x.Op == ir.BitAnd { // C's precedence differs, and compilers warn without parentheses
 		own, left, right = 0, PrecUnary, PrecUnary
 		prec = max(prec, 1)
 	}
@@ -195,10 +237,17 @@ func binary(d Dialect, x *ir.Binary, prec int) string {
 		left, right = PrecSum, PrecSum
 	}
 	lhs := Expr(d, x.X, left)
-	if t == tensor.Int64 && !x.Op.IsCompare() && narrow(x.X) && narrow(x.Y) {
+	switch {
+	case !x.Op.IsCompare() && narrow(x.X) && narrow(x.Y):
 		lhs = Wide(d, x.X, left)
+	case t == tensor.Uint16 && x.Op == ir.Mul: // the product may exceed an int
+		lhs = "(" + d.Type(tensor.Uint32) + ")" + Expr(d, x.X, PrecUnary)
 	}
-	return Paren(lhs+" "+x.Op.String()+" "+Expr(d, x.Y, right), own, prec)
+	s := lhs + " " + op + " " + Expr(d, x.Y, right)
+	if x.Op.IsCompare() || x.Op.IsLogic() {
+		return Paren(s, own, prec)
+	}
+	return wraps(d, t, s, own, prec)
 }
 
 // operandOf returns the precedence that x needs as the left operand of the logical operator op. A
@@ -227,7 +276,7 @@ func unary(d Dialect, x *ir.Unary, prec int) string {
 	if strings.HasPrefix(operand, "-") || strings.HasPrefix(operand, "!") {
 		operand = "(" + operand + ")"
 	}
-	return Paren(x.Op.String()+operand, PrecUnary, prec)
+	return wraps(d, x.Type(), x.Op.String()+operand, PrecUnary, prec)
 }
 
 func cast(d Dialect, x *ir.Cast, prec int) string {
@@ -247,10 +296,20 @@ func literal(d Dialect, l *ir.Lit, prec int) string {
 	switch l.Typ {
 	case tensor.Bool:
 		return strconv.FormatInt(l.I, 10)
-	case tensor.Int32, tensor.Int64:
-		return Integer(d, l.I, prec)
+	case tensor.Uint64, tensor.Uint32:
+		if l.I == int64(int32(l.I)) {
+			break
+		}
+		s := strconv.FormatUint(uint64(l.I), 10) + "U"
+		if l.I != int64(uint32(l.I)) {
+			s += d.Long()
+		}
+		return s
 	case tensor.Float32, tensor.Float64:
 		return float(d, real(l.C), l.Typ, prec)
+	}
+	if l.Typ.IsInt() {
+		return Integer(d, l.I, prec)
 	}
 	part := Component(l.Typ)
 	return fmt.Sprintf("%s(%s, %s)", d.Helper("make", l.Typ), float(d, real(l.C), part, 0),

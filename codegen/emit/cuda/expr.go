@@ -43,7 +43,7 @@ func (k *kernel) Helper(name string, t tensor.Type) string {
 	switch {
 	case name == "make":
 		return k.typed("complex", name, t)
-	case name == "trunc" || name == "div" && t.IsComplex():
+	case name == "div" && t.IsComplex():
 		name += "_" + clike.Suffix(t)
 		k.need(name)
 		return "dst_" + name

@@ -128,11 +128,13 @@ func (k *kernel) store(s *ir.Store) {
 	switch {
 	case s.Accumulate && s.Atomic && t.IsComplex():
 		k.Line("%s(&%s, %s);", k.typed("atomic_c", "atomic_add", t), at, x)
+	case s.Accumulate && s.Atomic && t.Size() < 4:
+		k.Line("%s(&%s, %s);", k.typed("atomic_small", "atomic_add", t), at, x)
 	case s.Accumulate && s.Atomic && k.alone && !clike.IsLit(s.X):
 		k.Line("%s;", k.atomicAdd(t, at, x))
 	case s.Accumulate && s.Atomic:
 		k.Line("%s(&%s, %s);", k.typed("atomic", "atomic_add", t), at, x)
-	case s.Accumulate && t.IsInt():
+	case s.Accumulate && (t == tensor.Int32 || t == tensor.Int64):
 		k.Line("%s = %s(%s, %s);", at, k.typed("wrap", "add", t), at, x)
 	default:
 		k.Line("%s %s %s;", at, operator(s.Accumulate), x)
@@ -187,6 +189,9 @@ func (k *kernel) shuffle(s *ir.Shuffle) {
 	case t == tensor.Bool:
 		k.Line("%s = __shfl_xor_sync(0xffffffffu, (int)%s, %d) != 0;", v, k.expr(s.X, clike.PrecUnary),
 			s.Mask)
+	case t.Size() < 4:
+		k.Line("%s = (%s)__shfl_xor_sync(0xffffffffu, (int)%s, %d);", v, ctype(t),
+			k.expr(s.X, clike.PrecUnary), s.Mask)
 	default:
 		k.Line("%s = __shfl_xor_sync(0xffffffffu, %s, %d);", v, x, s.Mask)
 	}

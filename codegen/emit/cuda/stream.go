@@ -36,7 +36,7 @@ func (f *file) sparse() map[*ir.Array]bool {
 	}
 	for _, p := range f.fn.Params {
 		if p.A != nil && p.A.Const && has[p.Slot.Arg] && p.Slot.Field != ir.Pos &&
-			!p.A.Elem.IsComplex() {
+			slices.Contains(reals, p.A.Elem) {
 			out[p.A] = true
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 // goTypes maps types of values to Go types.
 var goTypes = map[tensor.Type]string{
+	tensor.Bool: "bool", tensor.Int8: "int8", tensor.Int16: "int16", tensor.Uint8: "uint8",
+	tensor.Uint16: "uint16", tensor.Uint32: "uint32", tensor.Uint64: "uint64",
 	tensor.Int32: "int32", tensor.Int64: "int64", tensor.Float32: "float32", tensor.Float64: "float64",
 	tensor.Complex64: "complex64", tensor.Complex128: "complex128",
 }

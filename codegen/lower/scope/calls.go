@@ -4,6 +4,7 @@ import (
 	"distaff/codegen/algebra"
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // call lowers a call of a function. An absent argument counts as 0. If the function is 0 at zeros,
@@ -36,6 +37,15 @@ func (l *Leaf) apply(f *algebra.Function, args []ir.Expr) ir.Expr {
 	t := l.Spec.Compute
 	if f == algebra.Times {
 		return ir.Times(args[0], args[1])
+	}
+	if t == tensor.Bool {
+		switch f.Name {
+		case "min":
+			return ir.Times(args[0], args[1])
+		case "max":
+			return ir.Plus(args[0], args[1])
+		}
+		return args[0]
 	}
 	if !t.IsInt() {
 		x := &ir.Apply{Func: f, X: args[0]}

@@ -222,6 +222,10 @@ func (e *Env) quotient(p, q Value, under ir.Expr) Value {
 		if ir.IsFalse(ir.Unequal(den, ir.Zero(t))) {
 			return
 		}
+		if t.IsUnsigned() {
+			l.B.Set(r, ir.Over(p.V, ir.Choose(ir.Equal(den, ir.Zero(t)), ir.One(t), den)))
+			return
+		}
 		// The quotient of the smallest integer and -1 wraps around, like its negation.
 		minus := ir.Negated(ir.One(t))
 		l.B.Set(r, ir.Choose(ir.Equal(den, minus), ir.Negated(p.V),

@@ -59,7 +59,10 @@ func arrays(args []interp.Arg) []*interp.Array {
 
 var elements = map[tensor.Type]reflect.Type{
 	tensor.Bool: reflect.TypeFor[[]bool](), tensor.Int32: reflect.TypeFor[[]int32](),
-	tensor.Int64:   reflect.TypeFor[[]int64](),
+	tensor.Int64: reflect.TypeFor[[]int64](), tensor.Int8: reflect.TypeFor[[]int8](),
+	tensor.Int16: reflect.TypeFor[[]int16](), tensor.Uint8: reflect.TypeFor[[]uint8](),
+	tensor.Uint16: reflect.TypeFor[[]uint16](), tensor.Uint32: reflect.TypeFor[[]uint32](),
+	tensor.Uint64:  reflect.TypeFor[[]uint64](),
 	tensor.Float32: reflect.TypeFor[[]float32](), tensor.Float64: reflect.TypeFor[[]float64](),
 	tensor.Complex64:  reflect.TypeFor[[]complex64](),
 	tensor.Complex128: reflect.TypeFor[[]complex128](),

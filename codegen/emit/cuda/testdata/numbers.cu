@@ -45,24 +45,24 @@ __device__ __forceinline__ dst_c128 dst_div_c128(dst_c128 x, dst_c128 y) {
 
 __device__ __forceinline__ dst_c64 dst_div_c64(dst_c64 x, dst_c64 y) { return dst_narrow(dst_div_c128(dst_widen(x), dst_widen(y))); }
 
-__device__ __forceinline__ int dst_min_i32(int x, int y) { return y < x ? y : x; }
-
-__device__ __forceinline__ long long dst_min_i64(long long x, long long y) { return y < x ? y : x; }
-
 __device__ __forceinline__ float dst_min_f32(float x, float y) { return y < x ? y : x; }
 
 __device__ __forceinline__ double dst_min_f64(double x, double y) { return y < x ? y : x; }
 
-__device__ __forceinline__ int dst_max_i32(int x, int y) { return x < y ? y : x; }
+__device__ __forceinline__ int dst_min_i32(int x, int y) { return y < x ? y : x; }
 
-__device__ __forceinline__ long long dst_max_i64(long long x, long long y) { return x < y ? y : x; }
+__device__ __forceinline__ long long dst_min_i64(long long x, long long y) { return y < x ? y : x; }
 
 __device__ __forceinline__ float dst_max_f32(float x, float y) { return x < y ? y : x; }
 
 __device__ __forceinline__ double dst_max_f64(double x, double y) { return x < y ? y : x; }
 
+__device__ __forceinline__ int dst_max_i32(int x, int y) { return x < y ? y : x; }
+
+__device__ __forceinline__ long long dst_max_i64(long long x, long long y) { return x < y ? y : x; }
+
 /* x / y for y other than 0; the quotient of the least integer by -1 wraps. */
-__device__ __forceinline__ int dst_div_i32(int x, int y) { return y == -1 ? (int)(0 - (unsigned int)x) : x / y; }
+__device__ __forceinline__ int dst_div_i32(int x, int y) { return y == -1 ? (int)(0 - (unsigned long long)x) : x / y; }
 
 /* x / y for y other than 0; the quotient of the least integer by -1 wraps. */
 __device__ __forceinline__ long long dst_div_i64(long long x, long long y) { return y == -1 ? (long long)(0 - (unsigned long long)x) : x / y; }
@@ -83,9 +83,9 @@ __device__ __forceinline__ long long dst_mul_i64(long long x, long long y) { ret
 
 /* x towards zero, saturating; 0 for NaN. */
 __device__ __forceinline__ int dst_trunc_i32(double x) {
-    if (!(x < 2147483647.0))
-        return x != x ? 0 : 2147483647;
-    return x <= -2147483648.0 ? -2147483647 - 1 : (int)x;
+    if (!(x < 2147483648.0))
+        return x != x ? 0 : 2147483647LL;
+    return x <= -2147483648.0 ? -2147483647LL - 1 : (int)x;
 }
 
 /* x towards zero, saturating; 0 for NaN. */

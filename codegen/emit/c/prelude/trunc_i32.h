@@ -1,6 +1,0 @@
-/* x towards zero, saturating; 0 for NaN. */
-static inline int32_t dst_trunc_i32(double x) {
-    if (!(x < 2147483647.0))
-        return x != x ? 0 : 2147483647;
-    return x <= -2147483648.0 ? -2147483647 - 1 : (int32_t)x;
-}
