@@ -32,16 +32,16 @@ func TestRead(t *testing.T) {
 		{"many", ":A", coo.Options{}, tensor.Float64, "[4 5]", a},
 		{"many", ":D", coo.Options{}, tensor.Float64, "[4 5]", a},
 		{"many", ":Z", coo.Options{}, tensor.Complex128, "[4 5]", z},
-		{"many", ":L", coo.Options{}, tensor.Int32, "[4 5]", l},
-		{"many", ":i8", coo.Options{}, tensor.Int32, "[2 3]",
+		{"many", ":L", coo.Options{}, tensor.Bool, "[4 5]", l},
+		{"many", ":i8", coo.Options{}, tensor.Int8, "[2 3]",
 			"[[0 0]:(-3+0i) [0 1]:(-2+0i) [0 2]:(-1+0i) [1 1]:(1+0i) [1 2]:(2+0i)]"},
-		{"many", ":u16", coo.Options{}, tensor.Int32, "[1 3]", "[[0 1]:(7+0i) [0 2]:(65535+0i)]"},
-		{"many", ":u16", coo.Options{Order: 1}, tensor.Int32, "[3]", "[[1]:(7+0i) [2]:(65535+0i)]"},
+		{"many", ":u16", coo.Options{}, tensor.Uint16, "[1 3]", "[[0 1]:(7+0i) [0 2]:(65535+0i)]"},
+		{"many", ":u16", coo.Options{Order: 1}, tensor.Uint16, "[3]", "[[1]:(7+0i) [2]:(65535+0i)]"},
 		{"many", ":i64", coo.Options{}, tensor.Int64, "[1 1]", "[[0 0]:(9.007199254740992e+15+0i)]"},
 		{"many", ":f4", coo.Options{}, tensor.Float32, "[1 3]", "[[0 1]:(0.5+0i) [0 2]:(-1+0i)]"},
 		{"many", ":c8", coo.Options{}, tensor.Complex64, "[1 2]", "[[0 1]:(1+2i)]"},
 		{"many", ":empty", coo.Options{}, tensor.Float64, "[0 3]", "[]"},
-		{"many", ":b", coo.Options{}, tensor.Int32, "[1 3]", "[[0 0]:(1+0i) [0 2]:(1+0i)]"},
+		{"many", ":b", coo.Options{}, tensor.Bool, "[1 3]", "[[0 0]:(1+0i) [0 2]:(1+0i)]"},
 		{"many", ":S.A", coo.Options{}, tensor.Float64, "[4 5]", a},
 		{"many", ":S.inner.v", coo.Options{}, tensor.Float64, "[1 2]",
 			"[[0 0]:(1+0i) [0 1]:(2+0i)]"},
@@ -164,8 +164,7 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-var types = []tensor.Type{tensor.Float64, tensor.Float32, tensor.Int64, tensor.Int32,
-	tensor.Complex128, tensor.Complex64}
+var types = tensor.ValueTypes
 
 // write writes a random tensor and returns the path of the file.
 func write(t *testing.T, in *readertest.List, opt coo.WriteOptions) string {

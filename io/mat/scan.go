@@ -20,6 +20,7 @@ const (
 	classSparse = 5
 	classDouble = 6
 	classSingle = 7
+	classUint8  = 9
 )
 
 // classes maps the classes of numbers to the types of their values.

@@ -44,10 +44,14 @@ func layoutOf(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) la
 		l.typ, l.class = tensor.Float64, classSparse
 	case typ == tensor.Float32 || typ == tensor.Complex64:
 		l.class = classSingle
-	case typ == tensor.Int32:
-		l.class = 12
-	case typ == tensor.Int64:
-		l.class = 14
+	case typ == tensor.Bool:
+		l.class = classUint8
+	case typ.IsInt():
+		for class, elem := range classes {
+			if elem == arrays.ElemOf(typ) {
+				l.class = class
+			}
+		}
 	default:
 		l.class = classDouble
 	}
@@ -150,6 +154,9 @@ func (z *writer) head() {
 	if z.typ.IsComplex() {
 		flags |= 0x800
 	}
+	if z.typ == tensor.Bool {
+		flags |= 0x200 // a logical array
+	}
 	z.words(typeUint32, 8, flags, uint32(max(z.nnz, 1)))
 	z.words(typeInt32, 8, uint32(z.rows), uint32(z.cols))
 	z.words(uint32(len(variableName))<<16|typeInt8, uint32(variableName[0]))
@@ -229,7 +236,8 @@ func (z *writer) dense(opt coo.WriteOptions) {
 // parts. body writes the parts with the given number, 0 or 1.
 func (z *writer) parts(n int64, body func(part int) error) {
 	typ := map[byte]uint32{classSparse: typeDouble, classDouble: typeDouble,
-		classSingle: typeSingle, 12: typeInt32, 14: typeInt64}[z.class]
+		classSingle: typeSingle, 8: 1, classUint8: 2, 10: 3, 11: 4, 12: typeInt32, 13: typeUint32,
+		14: typeInt64, 15: 13}[z.class]
 	parts := 1
 	if z.typ.IsComplex() {
 		parts = 2
