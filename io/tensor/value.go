@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Value is one value of any type. I holds an integer or a bool (0 or 1), C a real or complex number.
-// For a Uint64, I has the same bits.
+// Value is one value of any type. I holds an integer or a bool (0 or 1), C a real or complex
+// number. For a Uint64, I has the same bits.
 type Value struct {
 	Type Type
 	I    int64
@@ -105,7 +105,8 @@ func (v Value) asInt(t Type) int64 {
 	}
 }
 
-// Add returns a + b in type t. Integers wrap around, and the sum of bools is true if one of them is.
+// Add returns a + b in type t. Integers wrap around, and the sum of bools is true if one of them
+// is.
 func (t Type) Add(a, b Value) Value {
 	switch {
 	case t == Bool:

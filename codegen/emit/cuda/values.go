@@ -53,7 +53,8 @@ func isValue(x ir.Expr, values map[any]bool) bool {
 	case *ir.Load:
 		return !x.Widen && values[x.A]
 	case *ir.Cast:
-		return x.X.Type() != tensor.Bool && (x.X.Type().Size() < 4 || x.X.Type().IsUnsigned() || !x.X.Type().IsInt() || isValue(x.X, values))
+		t := x.X.Type()
+		return t != tensor.Bool && (t.Size() < 4 || t.IsUnsigned() || !t.IsInt() || isValue(x.X, values))
 	case *ir.Unary:
 		return isValue(x.X, values)
 	case *ir.Binary:
