@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"distaff/codegen/choice"
 	"distaff/codegen/network/pairs"
 )
 
@@ -26,7 +25,7 @@ func (p *Problem) pairsTree() *Tree {
 	}
 	vars := p.variables()
 	number := map[string]int{}
-	q := &pairs.Problem{Seconds: p.Seconds, MaxEntries: choice.MaxPlaces}
+	q := &pairs.Problem{Seconds: p.Seconds}
 	for k, v := range vars {
 		number[v] = k
 		q.Sizes = append(q.Sizes, max(float64(p.Sizes[v]), 1))

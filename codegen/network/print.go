@@ -34,11 +34,15 @@ func (p *Problem) Text(q *Plan, target string) string {
 	return b.String()
 }
 
+// worstBound is the largest ratio of a plan's cost to a lower bound that is printed. A smaller bound
+// would say nothing about the plan.
+const worstBound = 100
+
 // Sums describes a plan's costs.
 func (q *Plan) Sums() string {
 	text := fmt.Sprintf("%.4g multiply-adds, %.4g bytes read, %.4g bytes of intermediates, cost %.4g",
 		q.Products, q.Bytes, q.Memory, q.Cost)
-	if q.Bound > 0 {
+	if q.Bound > 0 && q.Bound*worstBound >= q.Cost {
 		text += fmt.Sprintf(", found by a beam: no plan costs less than %.4g", q.Bound)
 	}
 	return text

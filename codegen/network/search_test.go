@@ -474,3 +474,14 @@ func TestTrees(t *testing.T) {
 		t.Errorf("got %v, want C", missing)
 	}
 }
+
+// TestPrintedBound checks that a lower bound is printed only if it is at least a hundredth of the
+// cost.
+func TestPrintedBound(t *testing.T) {
+	for bound, want := range map[float64]bool{0: false, 9: false, 10: true, 500: true} {
+		q := &Plan{Cost: 1000, Bound: bound}
+		if got := strings.Contains(q.Sums(), "no plan costs less"); got != want {
+			t.Errorf("a bound of %g of a cost of %g is printed: %v, want %v", bound, q.Cost, got, want)
+		}
+	}
+}

@@ -19,7 +19,6 @@
 //	tree.go    a tree that is being improved
 //	exact.go   exact optimization of subtrees
 //	anneal.go  rotations at random
-//	slice.go   variables whose values are taken one at a time, so that intermediates fit
 package pairs
 
 import (
@@ -42,8 +41,6 @@ type Problem struct {
 	Sizes   []float64 // of the variables, each at least 1
 	Factors []Factor
 	Result  []int // the variables of the result
-	// MaxEntries is the largest number of entries of an intermediate, or 0 for no limit.
-	MaxEntries float64
 	// Seconds limits the search, on a processor of today. The search may be shorter, because it
 	// takes no longer than the contraction itself or a base time for each factor.
 	Seconds float64
@@ -53,9 +50,6 @@ type Problem struct {
 // numbers of the two items that make item len(Factors)+k. The last item is the result.
 type Tree struct {
 	Pairs [][2]int
-	// Sliced lists the variables whose values are taken one at a time, in loops around all
-	// contractions.
-	Sliced []int
 	// MultiplyAdds is the number of multiply-adds of all contractions.
 	MultiplyAdds float64
 	// Largest is the number of entries of the largest intermediate.
@@ -115,11 +109,7 @@ func (p *Problem) find() *Tree {
 		s.improve(trees, base, limit)
 	}
 	t := slices.MinFunc(trees, func(t, u *tree) int { return cmp.Compare(t.cost, u.cost) })
-	sliced := []int(nil)
-	if p.MaxEntries > 0 && t.largest() > p.MaxEntries {
-		t, sliced = s.slice(t, p.MaxEntries, limit)
-	}
-	return t.result(sliced)
+	return t.result()
 }
 
 // improve improves trees. All trees together get as many steps as the contraction of the product

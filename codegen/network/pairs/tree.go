@@ -111,7 +111,7 @@ func (t *tree) largest() float64 {
 	most := 0.0
 	for k := len(t.space.leaves); k < len(t.nodes); k++ {
 		if k != t.root {
-			most = max(most, t.entries(k))
+			most = max(most, t.nodes[k].density*math.Exp2(t.nodes[k].size))
 		}
 	}
 	return most
@@ -129,11 +129,8 @@ func (t *tree) multiplyAdds() float64 {
 
 // result returns a tree as a list of pairs, children first. Of two items, the first one is the one
 // with the smaller first factor.
-func (t *tree) result(sliced []int) *Tree {
-	out := &Tree{Sliced: sliced, MultiplyAdds: t.multiplyAdds(), Largest: t.largest()}
-	for _, v := range sliced {
-		out.MultiplyAdds *= t.space.problem.Sizes[v]
-	}
+func (t *tree) result() *Tree {
+	out := &Tree{MultiplyAdds: t.multiplyAdds(), Largest: t.largest()}
 	number := make([]int, len(t.nodes))
 	first := make([]int, len(t.nodes))
 	for k := range t.space.leaves {
