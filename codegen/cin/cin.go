@@ -224,6 +224,13 @@ func (*Neg) expr()    {}
 func (*Binary) expr() {}
 func (*Call) expr()   {}
 
+// With returns a copy of a with another right side.
+func (a *Assign) With(rhs Expr) *Assign {
+	b := *a
+	b.RHS = rhs
+	return &b
+}
+
 // Key returns the text of the access. Two accesses with the same key have the same value in any
 // scope that contains both.
 func (a *Access) Key() string { return accessText(a) }

@@ -172,7 +172,7 @@ func splitWhere(s *state, w *cin.Where) (own, others cin.Stmt) {
 		if t != cin.Stmt(into) {
 			return t
 		}
-		return &cin.Assign{LHS: into.LHS, Accumulate: into.Accumulate, RHS: rest}
+		return into.With(rest)
 	})
 }
 

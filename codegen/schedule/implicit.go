@@ -43,8 +43,8 @@ func (s *state) rename(from, to string) {
 			}
 			return &cin.Access{Name: to, Vars: x.Vars}
 		}
-		b := &cin.Assign{LHS: renamed(a.LHS), Accumulate: a.Accumulate, Op: a.Op,
-			RHS: cin.MapAccesses(a.RHS, renamed)}
+		b := a.With(cin.MapAccesses(a.RHS, renamed))
+		b.LHS = renamed(a.LHS)
 		if b.LHS == a.LHS && b.RHS == a.RHS {
 			return a
 		}
@@ -82,7 +82,7 @@ func (x *replaced) consumer(newRead cin.Expr) *cin.Assign {
 	for _, t := range terms[1:] {
 		sum = &cin.Binary{Op: '+', X: sum, Y: t}
 	}
-	return &cin.Assign{LHS: x.into.LHS, Accumulate: x.into.Accumulate, RHS: sum}
+	return x.into.With(sum)
 }
 
 // replaceable returns the implicit workspace that assignment a adds to, or nil if a precompute

@@ -461,7 +461,7 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	}
 	var fill cin.Stmt = &cin.Assign{LHS: &cin.Access{Name: r.name, Vars: r.into}, Accumulate: true,
 		RHS: r.producerExpr(a.RHS)}
-	var use cin.Stmt = &cin.Assign{LHS: a.LHS, Accumulate: a.Accumulate, Op: a.Op, RHS: rest}
+	var use cin.Stmt = a.With(rest)
 	if r.instead != nil {
 		use = r.instead.consumer(rest)
 	}
