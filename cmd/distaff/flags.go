@@ -75,6 +75,8 @@ func dataFlags() []cli.Flag {
 				"edge-list files (default: the first line decides)"),
 		list("duplicates", nil, catData,
 			"`[T:]sum|error` how repeated coordinates are treated (default: sum)"),
+		list("fill", nil, catData,
+			"`T:NUMBER` the value of operand T where it is absent (default: 0), as inf"),
 		text("seed", nil, catData,
 			"`N` fixes generated data, together with the tensor's name (default: 0)"),
 		on("trust-input", nil, catData,

@@ -68,7 +68,7 @@ func (x *invocation) job(statement string) (*spmd.Job, error) {
 		Sizes:     map[string][]int64{},
 		Inputs:    map[string]spmd.Input{},
 	}
-	for _, f := range []func(*spmd.Job) error{x.tensors, x.inputs, x.options, x.schedule} {
+	for _, f := range []func(*spmd.Job) error{x.fills, x.tensors, x.inputs, x.options, x.schedule} {
 		if err := f(j); err != nil {
 			return nil, err
 		}
@@ -102,6 +102,40 @@ func named(flag, value, want string) (name, rest string, err error) {
 		return "", "", argv.Errorf("-%s=%s: got no tensor, want -%s=%s", flag, value, flag, want)
 	}
 	return name, rest, nil
+}
+
+// fills parses --fill, and writes the fills into the statement.
+func (x *invocation) fills(j *spmd.Job) error {
+	fills := map[string]string{}
+	for _, v := range x.flags.StringSlice("fill") {
+		name, number, err := named("-fill", v, "T:NUMBER")
+		if err != nil {
+			return err
+		}
+		e, err := notation.ParseExprIn(number, notation.Span{Pos: 0, End: len(number)})
+		if neg, ok := e.(*notation.Neg); ok {
+			e = neg.X
+		}
+		if _, ok := e.(*notation.Number); err != nil || !ok {
+			return argv.Errorf("--fill=%s: got %s, want a number", v, tensor.Printable(number))
+		}
+		s, err := notation.Parse(j.Statement)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(s.Accesses(),
+			func(a *notation.Access) bool { return a.Name == name }) {
+			return argv.Errorf("--fill=%s: got a fill of %s, want a tensor that the right side reads", v,
+				tensor.Printable(name))
+		}
+		fills[name] = number
+	}
+	if len(fills) == 0 {
+		return nil
+	}
+	text, err := notation.WithFills(j.Statement, fills)
+	j.Statement = text
+	return err
 }
 
 // tensors parses -f, -t and -d.

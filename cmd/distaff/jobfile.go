@@ -32,6 +32,7 @@ func (x *invocation) isJobFile() bool {
 // inFile lists the flags that are not allowed with a job file. It maps the name of each flag to
 // what users write in the job file instead.
 var inFile = map[string]string{
+	"fill":               "a dense tensor, which has a value at every coordinate",
 	"s":                  "scheduling commands, indented under their statement",
 	"split":              "a line split, indented under its statement",
 	"order":              "a line order, indented under its statement",

@@ -35,6 +35,11 @@ type Function struct {
 	Work float64
 	// Internal is true if only the compiler makes calls of the function.
 	Internal bool
+	// Fills is true for a function whose value is the first argument if it is present, and otherwise
+	// the second argument.
+	Fills bool
+	// NeedsAll is true if a call is absent wherever one of its arguments is absent.
+	NeedsAll bool
 }
 
 // Find returns the function with a name, or nil.
@@ -126,6 +131,12 @@ var Functions = []*Function{
 	{Name: "times", Args: 2, KeepsZero: true, Exact: true, Work: 1, Internal: true, C: "x * y",
 		Value: func(x, y float64) float64 { return x * y },
 		Int:   func(_ tensor.Type, x, y int64) int64 { return x * y }},
+	{Name: "fill", Args: 2, Exact: true, Work: 1, Internal: true, Fills: true, C: "x",
+		Value: func(x, _ float64) float64 { return x }, Int: same},
+	// The sum of two numbers where both are present.
+	{Name: "both", Args: 2, KeepsZero: true, Exact: true, Work: 1, Internal: true, NeedsAll: true,
+		C: "x + y", Value: func(x, y float64) float64 { return x + y },
+		Int: func(_ tensor.Type, x, y int64) int64 { return x + y }},
 }
 
 // library returns a function of one argument that the C library has under the same name.

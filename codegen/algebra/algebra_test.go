@@ -77,7 +77,7 @@ func TestRows(t *testing.T) {
 		}
 		seen[f.Name] = true
 		zero := f.Value(0, 0)
-		if f.KeepsZero != (zero == 0) || f.KeepsZero && math.Signbit(zero) {
+		if f.KeepsZero != (zero == 0 && !f.Fills) || f.KeepsZero && math.Signbit(zero) {
 			t.Errorf("%s(0, 0) = %g, but KeepsZero is %t", f.Name, zero, f.KeepsZero)
 		}
 		for x := int64(-3); x <= 3 && f.Int != nil; x++ {

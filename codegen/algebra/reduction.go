@@ -19,6 +19,9 @@ type Reduction struct {
 	Start func(t tensor.Type) tensor.Value
 	// Complex is true if the values may be complex.
 	Complex bool
+	// Stored, if it is not nil, is the reduction that combines only the values that are present. It
+	// is Start if none is. A reduction whose Stored is itself does this.
+	Stored *Reduction
 }
 
 // Sum is the reduction that sums, and Times the function that multiplies.
@@ -27,13 +30,25 @@ var (
 	Times = Find("times")
 )
 
+// MinStored and MaxStored are the least and the greatest of the values that are present. Only
+// the compiler makes them.
+var (
+	MinStored = stored(&Reduction{Name: "minstored", Combine: Find("min"), Start: largest})
+	MaxStored = stored(&Reduction{Name: "maxstored", Combine: Find("max"), Start: smallest})
+)
+
+func stored(r *Reduction) *Reduction {
+	r.Stored = r
+	return r
+}
+
 // Reductions lists all reductions. An absent value counts as 0. A reduction of absent values is 0,
 // unless it is over no coordinates.
 var Reductions = []*Reduction{
 	{Name: "sum", Start: number(0), Complex: true},
 	{Name: "prod", Combine: Times, Start: number(1), Complex: true},
-	{Name: "min", Combine: Find("min"), Start: largest},
-	{Name: "max", Combine: Find("max"), Start: smallest},
+	{Name: "min", Combine: Find("min"), Start: largest, Stored: MinStored},
+	{Name: "max", Combine: Find("max"), Start: smallest, Stored: MaxStored},
 	{Name: "any", Combine: Find("max"), Each: Find("nonzero"), Start: number(0)},
 	{Name: "all", Combine: Find("min"), Each: Find("nonzero"), Start: number(1)},
 	{Name: "count", Each: Find("nonzero"), Start: number(0)},
@@ -41,11 +56,12 @@ var Reductions = []*Reduction{
 
 // FindReduction returns the reduction with a name, or nil.
 func FindReduction(name string) *Reduction {
-	k := slices.IndexFunc(Reductions, func(r *Reduction) bool { return r.Name == name })
-	if k < 0 {
-		return nil
+	for _, r := range slices.Concat(Reductions, []*Reduction{MinStored, MaxStored}) {
+		if r.Name == name {
+			return r
+		}
 	}
-	return Reductions[k]
+	return nil
 }
 
 // IsSum reports whether the reduction sums the values of Each. A nil reduction is a sum, too.

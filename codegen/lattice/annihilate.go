@@ -15,6 +15,9 @@ func Annihilates(x cin.Expr, key string) bool {
 	case *cin.Neg:
 		return Annihilates(x.X, key)
 	case *cin.Call:
+		if x.Func.NeedsAll {
+			return slices.ContainsFunc(x.Args, func(y cin.Expr) bool { return Annihilates(y, key) })
+		}
 		return x.Func.KeepsZero && !slices.ContainsFunc(x.Args,
 			func(y cin.Expr) bool { return !Annihilates(y, key) })
 	case *cin.Binary:

@@ -179,6 +179,9 @@ func (b *builder) stmt(s cin.Stmt) points {
 		t := cin.Target(s.Producer).Name
 		outer, shadowed := b.temps[t]
 		b.temps[t] = b.stmt(s.Producer)
+		if a, _ := cin.Reduces(s.Producer); a != nil && a.Op.Stored == a.Op {
+			b.temps[t] = b.union(b.temps[t], points{{Universe: true}}) // it always has a value
+		}
 		r := b.stmt(s.Consumer)
 		delete(b.temps, t)
 		if shadowed {
@@ -224,7 +227,11 @@ func (b *builder) expr(x cin.Expr) points {
 		return b.expr(x.X)
 	case *cin.Call:
 		var pts points
-		for _, y := range x.Args {
+		for k, y := range x.Args {
+			if k > 0 && x.Func.NeedsAll {
+				pts = b.pairs(pts, b.expr(y), func(p, q Point) bool { return p.Universe && q.Universe })
+				continue
+			}
 			pts = b.union(pts, b.expr(y))
 		}
 		if !x.Func.KeepsZero {

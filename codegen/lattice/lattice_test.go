@@ -41,6 +41,10 @@ func TestPoints(t *testing.T) {
 		{"where(a = t * B, t += C)", "{C, B}"},
 		{"where(a = t + B, forall(k, t += C(k)))", "{C(k), B} {C(k)} {B}"},
 		{"seq(a += B, a += C)", "{B, C} {B} {C}"},
+		{"a = both(B, C)", "{B, C}"},
+		{"a = both(B, fill(C, 0))", "{B, C} {B}"},
+		{"where(a = t, forall(k, t max= C(k)))", "{C(k)}"},
+		{"where(a = t, forall(k, t minstored= C(k)))", "{U, C(k)} {C(k)} {U}"},
 	} {
 		s, err := cin.Parse(c.src)
 		if err != nil {

@@ -15,12 +15,13 @@ import (
 // assignment of the producer that combines values, and loops are the loops around a.
 //
 // The producer combines the values that are present. If some coordinates may have no value, it also
-// counts the values. If there are fewer values than coordinates, a zero is combined with them. The
-// temporary is absent if there are coordinates but no values.
+// counts the values. If there are fewer values than coordinates, a zero is combined, too. The
+// temporary is absent if there are coordinates but no values. MinStored and MaxStored always have a
+// value.
 func (l *lowerer) whereReduction(s *cin.Where, a *cin.Assign, loops []*cin.Forall, e *scope.Env,
 	want bool) ir.Expr {
 	name := a.LHS.Name
-	r := l.newReducer(name, a, !isFull(a.RHS, e))
+	r := l.newReducer(name, a, a.Op.Stored != a.Op && !isFull(a.RHS, e))
 	outside := len(e.Coord.Names())+len(e.Open.Names())+len(e.Counts.Names()) == 0
 	if l.spec.GPU && outside && !e.OnThread {
 		l.reduceOnGPU(s.Producer, r, a, e)
@@ -117,6 +118,9 @@ func isFull(x cin.Expr, e *scope.Env) bool {
 	case *cin.Neg:
 		return isFull(x.X, e)
 	case *cin.Call:
+		if x.Func.NeedsAll {
+			return !slices.ContainsFunc(x.Args, func(y cin.Expr) bool { return !isFull(y, e) })
+		}
 		return !x.Func.KeepsZero ||
 			slices.ContainsFunc(x.Args, func(y cin.Expr) bool { return isFull(y, e) })
 	case *cin.Binary:

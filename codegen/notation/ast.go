@@ -20,6 +20,7 @@
 //	print.go      the text of statements, expressions and normal forms
 //	walk.go       walks over syntax trees and normal forms
 //	mapaccess.go  copies a term with other accesses
+//	fills.go      absent values other than zero
 //	quotients.go  finds quotients that are summed, which users often do not intend
 //	sizes.go      infers the sizes of index variables and tensors
 //	types.go      infers the types of a computation and its result

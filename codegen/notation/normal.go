@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"distaff/io/tensor"
 )
 
 // Normalize returns the normal form of a statement that Check accepts. It folds signs, gives each
@@ -144,7 +146,8 @@ func (r *renamer) rename(e Expr, scope map[string]string) Expr {
 			inner[v] = r.fresh(v)
 			c.Vars = append(c.Vars, inner[v])
 		}
-		if c.X = r.rename(e.X, inner); e.Op != nil && e.Op.Each != nil {
+		c.X = r.rename(e.X, inner)
+		if call, ok := c.X.(*Call); e.Op != nil && e.Op.Each != nil && !(ok && call.Func == e.Op.Each) {
 			c.X = &Call{Func: e.Op.Each, Args: []Expr{c.X}, At: e.At}
 		}
 		return c
@@ -196,11 +199,17 @@ func (left vars) expand(e Expr) []*Term {
 
 // reduction returns e, which is not linear, as a Reduction.
 func (left vars) reduction(e *Sum) *Reduction {
-	body := left.expand(e.X)
-	if len(body) != 1 || body[0].Negative || len(body[0].Sum) > 0 {
-		body = []*Term{{Factors: []Factor{&Group{X: left.keepWhole(e.X)}}}}
+	op, x := e.Op, e.X
+	if op.Stored != nil {
+		if y := whereStored(x, real(op.Start(tensor.Float64).C)); y != nil {
+			op, x = op.Stored, y
+		}
 	}
-	return &Reduction{Op: e.Op, Vars: e.Vars, Body: body}
+	body := left.expand(x)
+	if len(body) != 1 || body[0].Negative || len(body[0].Sum) > 0 {
+		body = []*Term{{Factors: []Factor{&Group{X: left.keepWhole(x)}}}}
+	}
+	return &Reduction{Op: op, Vars: e.Vars, Body: body}
 }
 
 func negated(terms []*Term) []*Term {

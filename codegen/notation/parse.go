@@ -22,7 +22,7 @@ const MaxDepth = 1000
 //	expr      := term (("+" | "-") term)*
 //	term      := factor (("*" | "/") factor)*
 //	factor    := "-" factor | primary ["**" factor]
-//	primary   := NUMBER | access | NAME | FUNCTION "(" expr ("," expr)* ")"
+//	primary   := NUMBER | "inf" | "nan" | access | NAME | FUNCTION "(" expr ("," expr)* ")"
 //	           | REDUCTION "(" vars "," expr ")" | "(" expr ")"
 //	access    := NAME "(" [NAME ("," NAME)*] ")"
 //	vars      := NAME ("," NAME)* | "{" NAME ("," NAME)* "}"
@@ -277,6 +277,9 @@ func (p *parser) primary() Expr {
 		return p.number(t)
 	case tokName:
 		if p.peek().kind != '(' {
+			if x := notFinite(p.text(t)); x != 0 {
+				return &Number{Text: p.text(t), Float: x, At: t.at}
+			}
 			return p.access(t)
 		}
 		f := algebra.Find(p.text(t))
@@ -450,6 +453,17 @@ func (p *parser) call(name token, f *algebra.Function) Expr {
 		x = &Call{Func: f, Args: []Expr{x, y}, At: at}
 	}
 	return x
+}
+
+// notFinite returns the value of the literals inf and nan, or 0 for other names.
+func notFinite(name string) float64 {
+	switch name {
+	case "inf":
+		return math.Inf(1)
+	case "nan":
+		return math.NaN()
+	}
+	return 0
 }
 
 // number parses a literal. Digits alone that fit an int64 are an integer literal. A literal with a

@@ -193,18 +193,31 @@ func (q *quotient) zero(env []int64) error {
 }
 
 func (c *call) eval(env []int64, x *num) (bool, error) {
-	present := !c.fn.KeepsZero
+	if c.fn.Fills {
+		if ok, err := c.args[0].eval(env, x); ok {
+			return true, err
+		}
+		return c.args[1].eval(env, x)
+	}
+	present, absent := !c.fn.KeepsZero, false
 	args := [2]num{{exact: true}, {exact: true}}
 	for k, y := range c.args {
 		ok, err := y.eval(env, &args[k])
 		if !ok {
 			args[k] = num{exact: true}
+			absent = true
 			continue
 		}
 		present = true
 		if err != nil {
 			return true, err
 		}
+	}
+	if c.fn.NeedsAll {
+		if *x = args[0]; !absent {
+			x.plus(c.t, &args[1])
+		}
+		return !absent, nil
 	}
 	*x = applied(c.t, c.fn, &args[0], &args[1])
 	return present, nil
@@ -246,8 +259,8 @@ func (r *reduction) combine(env []int64, x *num) (bool, error) {
 		}
 		return err
 	})
-	present := visited > 0 || r.size == 0
-	if visited > 0 && visited < r.size {
+	present := visited > 0 || r.size == 0 || r.op.Stored == r.op
+	if visited > 0 && visited < r.size && r.op.Stored != r.op {
 		with(&num{v: tensor.Value{Type: r.t}, exact: true})
 	}
 	*x = all
@@ -402,8 +415,10 @@ func (t *term) need(n node) {
 	case *quotient:
 		t.need(n.num)
 	case *call:
-		if n.fn.KeepsZero && len(n.args) == 1 {
-			t.need(n.args[0])
+		if n.fn.KeepsZero && len(n.args) == 1 || n.fn.NeedsAll {
+			for _, x := range n.args {
+				t.need(x)
+			}
 		}
 	}
 }

@@ -70,6 +70,9 @@ func (r *recipe) isEverywhere(x cin.Expr) bool {
 		f, ok := r.state.problem.Formats[x.Name]
 		return ok && f.AllDense()
 	case *cin.Call:
+		if x.Func.NeedsAll {
+			return !slices.ContainsFunc(x.Args, func(y cin.Expr) bool { return !r.isEverywhere(y) })
+		}
 		return !x.Func.KeepsZero || slices.ContainsFunc(x.Args, r.isEverywhere)
 	case *cin.Neg:
 		return r.isEverywhere(x.X)

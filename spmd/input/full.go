@@ -47,6 +47,9 @@ func (r *Reader) fullExpr(e notation.Expr) bool {
 	case *notation.Number:
 		return true
 	case *notation.Call:
+		if e.Func.NeedsAll {
+			return !slices.ContainsFunc(e.Args, func(x notation.Expr) bool { return !r.fullExpr(x) })
+		}
 		return !e.Func.KeepsZero || slices.ContainsFunc(e.Args, r.fullExpr)
 	case *notation.Neg:
 		return r.fullExpr(e.X)

@@ -3,7 +3,6 @@ package oracle
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"distaff/codegen/algebra"
 	"distaff/codegen/diag"
@@ -57,9 +56,6 @@ func (bruteEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
 		value := reference.Float(v)
 		if p.Result.HoldsInts() {
 			value = reference.Int(int64(v))
-			if v >= 1<<63 { // the smallest of no integers
-				value = reference.Int(math.MaxInt64)
-			}
 		}
 		out.Entries = append(out.Entries, Entry{c, value})
 	}
@@ -201,6 +197,8 @@ func (b *brute) reduce(e *notation.Sum, env map[string]int64) cell {
 		switch points++; {
 		case e.Op.IsSum():
 			total.v += c.v
+		case e.Op.Stored == e.Op && !c.ok:
+			points--
 		case points == 1:
 			total.v = c.v
 		default:
@@ -208,7 +206,7 @@ func (b *brute) reduce(e *notation.Sum, env map[string]int64) cell {
 		}
 		total.ok, total.err = total.ok || c.ok, total.err || c.err
 	})
-	total.ok = total.ok || points == 0 && !e.Op.IsSum()
+	total.ok = total.ok || points == 0 && !e.Op.IsSum() || e.Op.Stored == e.Op
 	return total
 }
 
@@ -237,6 +235,18 @@ func (b *brute) eval(e notation.Expr, env map[string]int64) cell {
 		})
 		return total
 	case *notation.Call:
+		if x := b.eval(e.Args[0], env); e.Func.Fills && x.ok {
+			return x
+		} else if e.Func.Fills {
+			return b.eval(e.Args[1], env)
+		}
+		if e.Func.NeedsAll {
+			x, y := b.eval(e.Args[0], env), b.eval(e.Args[1], env)
+			if !x.ok || !y.ok {
+				return cell{}
+			}
+			return cell{x.v + y.v, true, x.err || y.err}
+		}
 		c := cell{ok: e.Func.Value(0, 0) != 0}
 		var args [2]float64
 		for k, x := range e.Args {

@@ -205,6 +205,10 @@ func (g *generator) withCalls(e notation.Expr) notation.Expr {
 		if r.IntN(5) == 0 {
 			e = &notation.Call{Func: function(1), Args: []notation.Expr{e}}
 		}
+		if a, ok := e.(*notation.Access); ok && r.IntN(8) == 0 {
+			fill, _ := notation.ParseExprIn("-1", notation.Span{End: 2})
+			e = &notation.Call{Func: algebra.Find("fill"), Args: []notation.Expr{a, fill}}
+		}
 		return e
 	}
 	return with(e)
@@ -236,11 +240,23 @@ func (g *generator) withReductions(e notation.Expr) notation.Expr {
 		}
 		if vars := notation.FreeVars(e); r.IntN(odds) == 0 && len(vars) > 0 {
 			r.Shuffle(len(vars), func(a, b int) { vars[a], vars[b] = vars[b], vars[a] })
-			e = &notation.Sum{Op: op(), Vars: vars[:1+r.IntN(min(2, len(vars)))], X: e}
+			s := &notation.Sum{Op: op(), Vars: vars[:1+r.IntN(min(2, len(vars)))], X: e}
+			if e = s; s.Op.Stored != nil && r.IntN(2) == 0 {
+				s.Op, s.X = s.Op.Stored, both(s.X)
+			}
 		}
 		return e
 	}
 	return with(e, 4)
+}
+
+// both returns e, or calls of both in place of the outermost sums of e.
+func both(e notation.Expr) notation.Expr {
+	if x, ok := e.(*notation.Binary); ok && x.Op == '+' {
+		return &notation.Call{Func: algebra.Find("both"),
+			Args: []notation.Expr{both(x.X), both(x.Y)}}
+	}
+	return e
 }
 
 func (g *generator) leaf() notation.Expr {

@@ -177,6 +177,10 @@ func TestBrute(t *testing.T) {
 // bruteCan reports whether brute can evaluate the case: it has one type, one size for each name,
 // and integers that float64 represents exactly.
 func bruteCan(p *Prepared, ty tensor.Type) bool {
+	if s := p.Normal.String(); ty.IsInt() && (strings.Contains(s, "stored(") ||
+		strings.Contains(s, "min(") || strings.Contains(s, "max(")) {
+		return false // the least of no integers is no float
+	}
 	sizes := map[string]int64{}
 	for _, v := range p.Normal.Vars {
 		name := v

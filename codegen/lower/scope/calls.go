@@ -12,11 +12,18 @@ import (
 // is false at run time, no division of integers fails.
 func (e *Env) call(x *cin.Call, under ir.Expr) Value {
 	l := e.Leaf
+	if x.Func.Fills {
+		return e.filled(e.Expr(x.Args[0], under), e.Expr(x.Args[1], under))
+	}
 	pres := ir.Expr(ir.Truth(!x.Func.KeepsZero))
 	var args []ir.Expr
 	for _, y := range x.Args {
 		v := e.Expr(y, under)
-		if x.Func.KeepsZero {
+		switch {
+		case !x.Func.KeepsZero:
+		case x.Func.NeedsAll && len(args) > 0:
+			pres = ir.Both(pres, v.Pres)
+		default:
 			pres = ir.Either(pres, v.Pres)
 		}
 		args = append(args, l.Masked(v))
@@ -27,6 +34,17 @@ func (e *Env) call(x *cin.Call, under ir.Expr) Value {
 	return Value{Pres: pres, V: l.apply(x.Func, args), Zeroed: true}
 }
 
+// filled returns x where x is present, and else y, which must be present.
+func (e *Env) filled(x, y Value) Value {
+	switch {
+	case ir.IsFalse(x.Pres):
+		return y
+	case ir.Always(x.Pres):
+		return x
+	}
+	return Value{Pres: ir.Truth(true), V: ir.Choose(x.Pres, x.V, y.V), Zeroed: true}
+}
+
 // Combined returns the value of x and y combined by reduction op.
 func (l *Leaf) Combined(op *algebra.Reduction, x, y ir.Expr) ir.Expr {
 	return l.apply(op.Combine, []ir.Expr{x, y})
@@ -35,8 +53,11 @@ func (l *Leaf) Combined(op *algebra.Reduction, x, y ir.Expr) ir.Expr {
 // apply returns the value of f. The values of args have the type of the computation.
 func (l *Leaf) apply(f *algebra.Function, args []ir.Expr) ir.Expr {
 	t := l.Spec.Compute
-	if f == algebra.Times {
+	switch {
+	case f == algebra.Times:
 		return ir.Times(args[0], args[1])
+	case f.NeedsAll:
+		return ir.Plus(args[0], args[1])
 	}
 	if t == tensor.Bool {
 		switch f.Name {

@@ -32,9 +32,13 @@ func (e *Env) Presence(x cin.Expr) ir.Expr {
 		if !x.Func.KeepsZero {
 			break
 		}
-		p := ir.Expr(ir.Truth(false))
+		p := ir.Expr(ir.Truth(x.Func.NeedsAll))
 		for _, y := range x.Args {
-			p = ir.Either(p, e.Presence(y))
+			if x.Func.NeedsAll {
+				p = ir.Both(p, e.Presence(y))
+			} else {
+				p = ir.Either(p, e.Presence(y))
+			}
 		}
 		return p
 	case *cin.Binary:
