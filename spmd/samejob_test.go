@@ -81,6 +81,7 @@ var mayDiffer = map[string]string{
 	"Argv":          "rank 0 alone tells it",
 	"Say":           "rank 0 alone prints", "Running": "rank 0 alone prints",
 	"RunningAfter": "rank 0 alone prints",
+	"Ended":        "it is a function, which the library sets at every rank",
 	"Note":         "rank 0 alone prints", "Detail": "rank 0 alone prints",
 	"Trace":    "rank 0 alone prints",
 	"Progress": "rank 0 alone prints", "Working": "rank 0 alone prints",
@@ -168,6 +169,8 @@ func filled(typ reflect.Type) reflect.Value {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(7)
+	case reflect.Uint8:
+		v.SetUint(7)
 	case reflect.String:
 		v.SetString("s")
 	case reflect.Slice:

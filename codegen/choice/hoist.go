@@ -16,7 +16,7 @@ import (
 var Hoist = &Choice{
 	Name:    "hoist",
 	Params:  []Param{{Kind: NameParam, Name: "t"}},
-	Meaning: "computes a sum before loops that do not change it",
+	Meaning: "computes a sum once, before outer loops",
 	CPUOnly: "only one thread of a GPU could fill the workspace",
 	Mark: func(f *analysis.Facts, o Order) (cin.Stmt, error) {
 		h, err := hoistable(f, o.Name)

@@ -114,12 +114,25 @@ func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, er
 	}
 }
 
-// varyWorkspace compiles the case again, with another data structure for one of the leaf's
-// workspaces. It returns c itself if the leaf has no workspaces, or if the data structure is
-// refused. Otherwise it closes c and returns the new compilation.
+// varyWorkspace compiles the case again, with another data structure for one of the workspaces that
+// the leaf has under a schedule. It returns c itself if the leaf has no workspaces, or if the data
+// structure is refused. Otherwise it closes c and returns the new compilation.
 func (Networks) varyWorkspace(r *rand.Rand, c *compiled, how string,
 	request func(*codegen.Request) error) (*compiled, string, error) {
-	names := spaceNames(c.unit)
+	temporaries := fmt.Sprintf("temporaries(%s)", c.p.Parsed.LHS.Name)
+	scheduled := func(commands string) (*compiled, error) {
+		return compileAs(c.p, "leaf", func(req *codegen.Request) error {
+			req.Ask.Schedule = []string{commands}
+			return request(req)
+		})
+	}
+	plain, err := scheduled(temporaries)
+	if err != nil {
+		c.close()
+		return plain, how + " -s=" + temporaries, err
+	}
+	names := spaceNames(plain.unit)
+	plain.close()
 	if len(names) == 0 {
 		return c, how, nil
 	}
@@ -129,11 +142,8 @@ func (Networks) varyWorkspace(r *rand.Rand, c *compiled, how string,
 	if r.IntN(4) == 0 {
 		kind = strategy.Terms
 	}
-	commands := fmt.Sprintf("temporaries(%s),workspace(%s,%s)", c.p.Parsed.LHS.Name, name, kind)
-	d, err := compileAs(c.p, "leaf", func(req *codegen.Request) error {
-		req.Ask.Schedule = []string{commands}
-		return request(req)
-	})
+	commands := fmt.Sprintf("%s,workspace(%s,%s)", temporaries, name, kind)
+	d, err := scheduled(commands)
 	var refused *diag.Error
 	// Terms requires that the entries of one operand fill the workspace.
 	if kind == strategy.Terms && errors.As(err, &refused) && refused.Code == diag.ScheduleRefused {
