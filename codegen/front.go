@@ -165,6 +165,7 @@ func (c *compilation) operands() error {
 			Rows: s.Format.AllDense() && c.request.Target.Kind == CPU &&
 				s.Tensor != c.request.Tensors.InPlace}
 		op.PosWidth, op.CrdWidth = s.Widths()
+		op.Pick = c.pickOf(s)
 		stats := analysis.Tensor{NNZ: s.Given.NNZ}
 		if !s.Convert {
 			stats.Counts, stats.Longest = s.Given.Counts, s.Given.Longest
@@ -176,4 +177,24 @@ func (c *compilation) operands() error {
 	}
 	c.args = u.Args
 	return nil
+}
+
+// pickOf returns how to compute the coordinates of a tensor that is a pick, or nil if s is another
+// tensor or is read in another format.
+func (c *compilation) pickOf(s *operand.Use) *tree.Pick {
+	accesses := c.stmt.normal.Accesses()
+	k := slices.IndexFunc(accesses, func(a *notation.Access) bool {
+		return a.Name == s.Tensor && a.IsPick()
+	})
+	f := s.Format
+	if k < 0 || !slices.IsSorted(f.Order) || f.TrailingDense() > 0 ||
+		slices.ContainsFunc(f.Levels[:len(f.Levels)-1],
+			func(k tensor.Kind) bool { return k != tensor.Dense }) {
+		return nil
+	}
+	made, last := accesses[k].Made, s.Vars[len(s.Vars)-1]
+	ask := &c.request.Ask
+	cut := slices.Contains(ask.Parts, last) ||
+		slices.ContainsFunc(ask.Cuts, func(x Cut) bool { return slices.Contains(x.Vars, last) })
+	return &tree.Pick{Coef: made.Coef, First: made.Const, Partial: made.Outside || cut}
 }

@@ -59,7 +59,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	}
 	given := true
 	for _, t := range p.Names[1:] {
-		if _, ok := j.Inputs[t]; !ok {
+		if _, ok := p.Inputs[t]; !ok {
 			given = false
 		}
 	}

@@ -5,8 +5,9 @@ package diag
 const (
 	Syntax        Code = "syntax"         // the text is not a statement
 	TooLarge      Code = "too-large"      // nested or multiplied out beyond a limit
-	LeftRepeat    Code = "left-repeat"    // a variable twice on the left side
+	LeftRepeat    Code = "left-repeat"    // two right values for one place of the left side
 	SumVariable   Code = "sum-variable"   // a sum over a variable that its body does not have
+	BadIndex      Code = "bad-index"      // an index that is not an affine form, or out of range
 	OrderMismatch Code = "order-mismatch" // a tensor with two numbers of modes
 	NameClash     Code = "name-clash"     // one name for a tensor and a variable
 	NoTensor      Code = "no-tensor"      // a flag for a name that the statement does not have
@@ -45,8 +46,11 @@ var Codes = []Info{
 	{Syntax, "the text does not follow the grammar of tensor index notation", "", "A(i) = B(i,"},
 	{TooLarge, "the statement is nested too deeply, or has too many terms when multiplied out", "",
 		"a = (b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)"},
-	{LeftRepeat, "a variable is twice on the left side", "", "A(i,i) = B(i)"},
+	{LeftRepeat, "a variable is in two indices of the left side, or a place gets two values", "",
+		"A(i+j,i-j) = B(i,j)"},
 	{SumVariable, "sum() over a variable that its body does not contain", "", "a(i) = sum(j, B(i))"},
+	{BadIndex, "an index is neither an affine form of variables nor an access, or is out of range",
+		"", "a(i) = x(i*i)"},
 	{OrderMismatch, "a tensor is read with two different numbers of modes", "",
 		"a(i) = B(i,j) * B(i)"},
 	{NameClash, "one name is used for a tensor and for a variable", "", "a(i) = i(j) * b(j)"},

@@ -141,11 +141,17 @@ func (s *Statement) bind() error {
 		return f.Errorf(s.raw.LHS.At, NameClash,
 			"got the param %s of line %s on the left side, want a tensor", p.Name, f.line(p.span))
 	}
-	stmt := *s.raw
-	stmt.RHS = f.put(s.raw.RHS, nil)
-	s.Stmt = &stmt
+	s.Stmt = notation.Resolve(s.raw.Map(f.number(nil)))
 	whole := textEdits{text: f.clean[s.span.Pos:s.span.End]}
-	for _, a := range s.raw.Accesses() {
+	list := s.raw.Accesses()
+	vars := map[string]bool{}
+	for _, a := range append(slices.Clone(list), s.raw.LHS) {
+		for _, v := range a.Vars {
+			vars[v] = true
+		}
+	}
+	slices.SortFunc(list, func(a, b *notation.Access) int { return a.At.Pos - b.At.Pos })
+	for _, a := range list {
 		if p := f.Param(a.Name); p != nil {
 			if len(a.Vars) > 0 {
 				return f.Errorf(a.At, NameClash,
@@ -153,16 +159,15 @@ func (s *Statement) bind() error {
 						"is a number", p.Name, f.line(p.span),
 					p.Name)
 			}
+			if vars[a.Name] {
+				return f.Errorf(a.At, NameClash,
+					"got %s as both the param of line %d and an index variable, want different names",
+					p.Name, f.line(p.span))
+			}
 			whole.replace(a.At.Pos-s.span.Pos, a.At.End-s.span.Pos, p.Value.Text)
 		}
 	}
 	s.Text, s.edits = whole.result()
-	vars := map[string]bool{}
-	for _, a := range append(s.raw.Accesses(), s.raw.LHS) {
-		for _, v := range a.Vars {
-			vars[v] = true
-		}
-	}
 	for k := range s.Schedule {
 		s.Schedule[k].bind(f, vars)
 	}
@@ -212,8 +217,13 @@ func (s *Statement) bindLines() error {
 
 // put returns e with numbers in place of params, except params for which keep returns true.
 func (f *File) put(e notation.Expr, keep func(name string) bool) notation.Expr {
-	switch e := e.(type) {
-	case *notation.Access:
+	return notation.MapExpr(e, f.number(keep))
+}
+
+// number returns a function that returns the value of the param that an access names, or the access
+// if it names no param or keep(name) is true. keep may be nil.
+func (f *File) number(keep func(name string) bool) func(*notation.Access) notation.Expr {
+	return func(e *notation.Access) notation.Expr {
 		p := f.Param(e.Name)
 		if p == nil || len(e.Vars) > 0 || keep != nil && keep(e.Name) {
 			return e
@@ -226,16 +236,7 @@ func (f *File) put(e notation.Expr, keep func(name string) bool) notation.Expr {
 			n.At, n.X.(*notation.Number).At = e.At, e.At
 		}
 		return x
-	case *notation.Neg:
-		return &notation.Neg{X: f.put(e.X, keep), At: e.At}
-	case *notation.Binary:
-		return &notation.Binary{Op: e.Op, X: f.put(e.X, keep), Y: f.put(e.Y, keep)}
-	case *notation.Call:
-		return e.MapArgs(func(x notation.Expr) notation.Expr { return f.put(x, keep) })
-	case *notation.Sum:
-		return &notation.Sum{Op: e.Op, Vars: e.Vars, VarAt: e.VarAt, X: f.put(e.X, keep), At: e.At}
 	}
-	return e
 }
 
 // edit is the replacement of text[pos:end] by size bytes.

@@ -227,7 +227,7 @@ func (c *checker) read(name string, at notation.Span) (*state, error) {
 
 // statement checks a statement after everything before it has been checked.
 func (c *checker) statement(s *Statement) error {
-	if err := notation.Check(s.raw); err != nil {
+	if err := notation.Check(s.Stmt); err != nil {
 		return s.Locate(err)
 	}
 	for _, a := range s.Stmt.Accesses() {
@@ -288,8 +288,11 @@ func (c *checker) assign(name string, at notation.Span, order int) error {
 // temporarySizes checks that each mode of a temporary gets a size, from the right side of the
 // temporary's first statement or from -d.
 func (c *checker) temporarySizes(s *Statement) error {
-	left, free := s.raw.LHS, notation.FreeVars(s.raw.RHS)
+	left, free := s.Stmt.LHS, notation.FreeVars(s.Stmt.RHS)
 	for k, v := range left.Vars {
+		if v == "" {
+			continue
+		}
 		if _, ok := c.f.Sizes[v]; !ok && !slices.Contains(free, v) {
 			return c.f.Errorf(left.VarAt[k], diag.SizeUnknown,
 				"the size of %s is not known: %s is not declared, and no tensor on the right "+

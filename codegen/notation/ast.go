@@ -11,6 +11,9 @@
 //	ast.go        the syntax tree and the normal form
 //	token.go      tokens, and the syntax of names
 //	parse.go      the parser
+//	index.go      index expressions: affine forms, and which names are variables
+//	expand.go     statements without index expressions, over tensors that are made for them
+//	ranges.go     sizes for which all indices are in range
 //	hints.go      hints in errors, for users who write the notation of another language
 //	einsum.go     einsum strings as statements
 //	broadcast.go  statements that broadcast modes of size 1
@@ -38,19 +41,41 @@ type Stmt struct {
 	LHS        *Access
 	Accumulate bool // +=
 	RHS        Expr
+	// update is OP= of a statement that is not resolved, or "". Resolve makes it a statement with =.
+	update string
+	// source is the statement that Expand was called with, if it changed the statement.
+	source *Stmt
+	// New is set by Expand if the statement assigns a part of the left tensor. RHS then adds the
+	// old values of the other parts, and New is the right side without them.
+	New Expr
 }
 
 // Expr is a node of the expression on the right side.
 type Expr interface{ Span() Span }
 
 type (
-	// Access is NAME(vars...), or NAME alone for a scalar.
+	// Access is NAME(indices...), or NAME alone for a scalar.
 	Access struct {
 		Name string
+		// Vars has the variable of each mode. It is "" for a mode with another index.
 		Vars []string
 		At   Span
-		// VarAt holds the span of each variable.
+		// VarAt holds the span of each index.
 		VarAt []Span
+		// Index is nil if all indices are variables. Otherwise Index[m] is the index of mode m, or
+		// nil if it is the variable Vars[m]. Expand removes these indices.
+		Index []Expr
+		// Outside, if not nil, says for each mode whether "~" is before the index: the tensor is
+		// absent outside of its range.
+		Outside []bool
+		// Made is set if Expand made the tensor. Such a tensor has no name in the source text.
+		Made *Made
+	}
+	// Coordinate is an index variable whose coordinates, counted from 0, are numbers of the
+	// expression.
+	Coordinate struct {
+		Var string
+		At  Span
 	}
 	// Number is a literal. IsInt distinguishes 2 from 2.0 and 2e0. An integer literal does not turn
 	// integer arithmetic into floating-point arithmetic.
@@ -87,12 +112,13 @@ type (
 	}
 )
 
-func (e *Access) Span() Span { return e.At }
-func (e *Number) Span() Span { return e.At }
-func (e *Neg) Span() Span    { return e.At }
-func (e *Binary) Span() Span { return Span{e.X.Span().Pos, e.Y.Span().End} }
-func (e *Sum) Span() Span    { return e.At }
-func (e *Call) Span() Span   { return e.At }
+func (e *Access) Span() Span     { return e.At }
+func (e *Coordinate) Span() Span { return e.At }
+func (e *Number) Span() Span     { return e.At }
+func (e *Neg) Span() Span        { return e.At }
+func (e *Binary) Span() Span     { return Span{e.X.Span().Pos, e.Y.Span().End} }
+func (e *Sum) Span() Span        { return e.At }
+func (e *Call) Span() Span       { return e.At }
 
 // Normal is the normal form of a statement: LHS = the sum of Terms, or LHS += the sum of Terms.
 // Bound variables are renamed, so that each name means one variable in the whole normal form. A

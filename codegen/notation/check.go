@@ -11,23 +11,14 @@ import (
 // out.
 const MaxTerms = 4096
 
-// Check reports the mistakes that can be found in a parsed statement alone: a variable twice on the
-// left side, a sum over a variable that its body does not have or that it names twice, a tensor
-// with two different numbers of modes, one name for a tensor (or scalar) and a variable, and more
-// than MaxTerms terms. The error is a *diag.Error.
+// Check reports the mistakes that can be found in a parsed statement alone: an index that is not an
+// affine form, a variable in two indices of the left side, a sum over a variable that its body does
+// not have or that it names twice, a tensor with two different numbers of modes, one name for a
+// tensor (or scalar) and a variable, and more than MaxTerms terms. The error is a *diag.Error.
 func Check(s *Stmt) error {
 	c := &checker{s: s, orders: map[string]int{}, tensors: map[string]Span{}, vars: map[string]Span{}}
-	for k, v := range s.LHS.Vars {
-		for _, w := range s.LHS.Vars[:k] {
-			if v == w {
-				return c.at(diag.LeftRepeat, s.LHS.VarAt, k, s.LHS.At,
-					"got variable %s twice on the left side, want each variable once; a "+
-						"diagonal must be on the right, as in %s(%s) = B(%s,%s)",
-					v, s.LHS.Name, v, v, v)
-			}
-		}
-	}
 	c.use(s.LHS)
+	c.left()
 	Walk(s.RHS, func(e Expr) bool {
 		if c.err != nil {
 			return false
@@ -35,6 +26,8 @@ func Check(s *Stmt) error {
 		switch e := e.(type) {
 		case *Access:
 			c.use(e)
+		case *Coordinate:
+			c.variable(e.Var, []Span{e.At}, 0, e.At)
 		case *Sum:
 			c.sum(e)
 		}
@@ -85,33 +78,23 @@ func (c *checker) use(a *Access) {
 	c.tensors[a.Name] = a.At
 	if _, ok := c.vars[a.Name]; ok {
 		c.err = c.at(diag.NameClash, nil, 0, a.At,
-			"got %s as both a tensor and an index variable, want different names%s", a.Name,
-			valueHint(a.Name, len(a.Vars)))
+			"got %s as both a tensor and an index variable, want different names", a.Name)
 		return
 	}
 	for k, v := range a.Vars {
-		c.variable(v, a.VarAt, k, a.At)
+		if v != "" {
+			c.variable(v, a.VarAt, k, a.At)
+		}
 	}
+	c.checkIndices(a)
 }
 
 func (c *checker) variable(v string, spans []Span, k int, whole Span) {
 	c.vars[v] = whole
 	if _, ok := c.tensors[v]; ok && c.err == nil {
 		c.err = c.at(diag.NameClash, spans, k, whole,
-			"got %s as both an index variable and a tensor, want different names%s",
-			v, valueHint(v, c.orders[v]))
+			"got %s as both an index variable and a tensor, want different names", v)
 	}
-}
-
-// valueHint returns a hint for a user who used the index variable v as a number. The hint says how
-// to pass the variable's values as a tensor. order is the number of modes of the tensor with the
-// name v. If order is more than 0, valueHint returns "".
-func valueHint(v string, order int) string {
-	if order > 0 {
-		return ""
-	}
-	return "; to compute with the numbers of " + v + ", give them as a tensor, as in n(" + v +
-		") with -i=n:FILE"
 }
 
 func (c *checker) sum(e *Sum) {

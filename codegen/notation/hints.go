@@ -117,12 +117,6 @@ func (p *parser) callHint(name string, at token) string {
 	case slices.Contains(numberFunctions, name):
 		return "; there is no function " + name + ": compute its values beforehand, and give " +
 			"them as a tensor (-i=T:FILE)"
-	case at.kind == tokNumber:
-		return "; an index must be a variable: to take one coordinate of k, multiply by a " +
-			"tensor that is 1 only there, as in " + name + "(i,k)*e(k)"
-	case at.kind == '+' || at.kind == '-' || at.kind == '*' || at.kind == '/':
-		return "; an index must be a variable: to take other coordinates, multiply by a " +
-			"matrix of zeros and ones, as in S(i,j)*" + name + "(j)"
 	case keywords[name] != "" && p.hint(at.at) == "":
 		return "; " + keywords[name]
 	case at.kind == '(' && p.hint(at.at) == "":

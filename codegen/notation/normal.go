@@ -23,7 +23,10 @@ import (
 // sum(j, B(i,j) + c(i)) adds c(i) once for each j. If the sum() is a factor of a product or part of
 // a quotient, it becomes one or several Reductions. Any other reduction becomes one Reduction.
 // count(j, x) is the sum of 1 where x is not 0.
+//
+// Indices that are not variables are expanded first (Expand).
 func Normalize(s *Stmt) *Normal {
+	s = Expand(s)
 	r := newRenamer(s)
 	rhs := r.rename(s.RHS, nil)
 	n := &Normal{Src: s.Src, LHS: s.LHS, Accumulate: s.Accumulate, Source: r.source}

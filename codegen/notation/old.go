@@ -6,20 +6,17 @@ package notation
 func NameOld(s *Stmt) (old string) {
 	taken := map[string]bool{}
 	var list []*Access
-	for _, v := range s.LHS.Vars {
+	for _, v := range append(s.LeftVars(), FreeVars(s.RHS)...) {
 		taken[v] = true
 	}
+	for _, a := range s.Accesses() {
+		taken[a.Name] = true
+		if a.Name == s.LHS.Name {
+			list = append(list, a)
+		}
+	}
 	Walk(s.RHS, func(e Expr) bool {
-		switch e := e.(type) {
-		case *Access:
-			taken[e.Name] = true
-			for _, v := range e.Vars {
-				taken[v] = true
-			}
-			if e.Name == s.LHS.Name {
-				list = append(list, e)
-			}
-		case *Sum:
+		if e, ok := e.(*Sum); ok {
 			for _, v := range e.Vars {
 				taken[v] = true
 			}

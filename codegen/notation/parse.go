@@ -24,7 +24,8 @@ const MaxDepth = 1000
 //	factor    := "-" factor | primary ["**" factor]
 //	primary   := NUMBER | "inf" | "nan" | access | NAME | FUNCTION "(" expr ("," expr)* ")"
 //	           | REDUCTION "(" vars "," expr ")" | "(" expr ")"
-//	access    := NAME "(" [NAME ("," NAME)*] ")"
+//	access    := NAME "(" [index ("," index)*] ")"
+//	index     := ["~"] expr, an affine form of variables or an access
 //	vars      := NAME ("," NAME)* | "{" NAME ("," NAME)* "}"
 //
 // On the right side "sum(" starts a reduction, except in sum() and sum(i), which can only be
@@ -38,9 +39,16 @@ const MaxDepth = 1000
 // y(i) OP= x is y(i) = y(i) OP (x). Before that, OP reduces x over the variables that y(i) lacks.
 //
 // Errors are *diag.Error with the place in src. Parse checks the syntax only; Check does the rest.
-func Parse(src string) (*Stmt, error) { return ParseIn(src, Span{0, len(src)}) }
+func Parse(src string) (*Stmt, error) {
+	s, err := ParseIn(src, Span{0, len(src)})
+	if err != nil {
+		return nil, err
+	}
+	return Resolve(s), nil
+}
 
 // ParseIn parses the part of src at the given span. All spans, also in errors, are offsets in src.
+// The statement is not yet resolved: names may still be replaced by numbers (see Resolve).
 func ParseIn(src string, at Span) (*Stmt, error) {
 	p := &parser{src: src, part: at, toks: scan(src, at), end: "the end of the statement"}
 	s, err := p.statement()
@@ -170,7 +178,7 @@ func (p *parser) statement() (*Stmt, error) {
 		s.RHS = p.expr()
 	}
 	if p.err == nil && op.kind == tokUpdate {
-		s.RHS = updated(s, p.text(op))
+		s.update = p.text(op)
 	}
 	if p.err == nil && p.peek().kind != tokEnd {
 		p.gotMore(p.peek(), "an operator or the end of the statement")
@@ -181,8 +189,7 @@ func (p *parser) statement() (*Stmt, error) {
 	return s, nil
 }
 
-// access parses the part of an access after the tensor's name: nothing, or variables in
-// parentheses.
+// access parses the part of an access after the tensor's name: nothing, or indices in parentheses.
 func (p *parser) access(name token) *Access {
 	a := &Access{Name: p.text(name), At: name.at}
 	if p.peek().kind != '(' {
@@ -194,14 +201,7 @@ func (p *parser) access(name token) *Access {
 		return a
 	}
 	for p.err == nil {
-		v := p.peek()
-		if v.kind != tokName {
-			p.gotHint(v, "an index variable", p.callHint(a.Name, v))
-			break
-		}
-		p.next()
-		a.Vars = append(a.Vars, p.text(v))
-		a.VarAt = append(a.VarAt, v.at)
+		p.index(a)
 		if p.err != nil {
 			break
 		}
@@ -215,6 +215,51 @@ func (p *parser) access(name token) *Access {
 		}
 	}
 	return a
+}
+
+// index parses the next index of a: a variable, or an expression with "~" or without.
+func (p *parser) index(a *Access) {
+	v, m := p.peek(), len(a.Vars)
+	after := p.peekAfter()
+	if v.kind == tokName && (after.kind == ',' || after.kind == ')') {
+		p.next()
+		a.Vars, a.VarAt = append(a.Vars, p.text(v)), append(a.VarAt, v.at)
+		if a.Index != nil {
+			a.Index, a.Outside = append(a.Index, nil), append(a.Outside, false)
+		}
+		return
+	}
+	if p.notAnIndex(a.Name, v, after) {
+		return
+	}
+	if v.kind == '~' {
+		p.next()
+	}
+	e := p.expr()
+	if p.err != nil {
+		return
+	}
+	if a.Index == nil {
+		a.Index, a.Outside = make([]Expr, m), make([]bool, m)
+	}
+	a.Vars, a.VarAt = append(a.Vars, ""), append(a.VarAt, Span{v.at.Pos, e.Span().End})
+	a.Index, a.Outside = append(a.Index, e), append(a.Outside, v.kind == '~')
+}
+
+// notAnIndex reports whether the tokens v and after, which follow "(" or "," in an access to a
+// tensor called name, cannot begin an index. It then records the error. A name of a function that
+// this language lacks is an error too, because the user does not mean a tensor.
+func (p *parser) notAnIndex(name string, v, after token) bool {
+	switch {
+	case functions[name] != "" || slices.Contains(numberFunctions, name) || keywords[name] != "":
+		if v.kind == tokName {
+			v = after
+		}
+	case v.kind == tokName || v.kind == tokNumber || v.kind == '-' || v.kind == '(' || v.kind == '~':
+		return false
+	}
+	p.gotHint(v, "an index variable", p.callHint(name, v))
+	return true
 }
 
 func (p *parser) expr() Expr {
@@ -388,7 +433,7 @@ func updated(s *Stmt, text string) Expr {
 	old, op, x := *s.LHS, algebra.FindReduction(updates[text]), s.RHS
 	at := x.Span()
 	left := vars{}
-	for _, v := range old.Vars {
+	for _, v := range s.LeftVars() {
 		left[v] = true
 	}
 	reduced := &Sum{Op: op, X: x, At: at}

@@ -1,6 +1,7 @@
 package notation
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,16 @@ func (e *Access) String() string {
 	if len(e.Vars) == 0 {
 		return e.Name
 	}
-	return e.Name + "(" + strings.Join(e.Vars, ",") + ")"
+	list := slices.Clone(e.Vars)
+	for m, x := range e.Index {
+		if x != nil {
+			list[m] = strings.ReplaceAll(ExprString(x), " ", "")
+		}
+		if e.Outside[m] {
+			list[m] = "~" + list[m]
+		}
+	}
+	return e.Name + "(" + strings.Join(list, ",") + ")"
 }
 
 // String returns the literal as the user wrote it. A literal that was not parsed is printed anew.
@@ -61,6 +71,8 @@ func printExpr(b *strings.Builder, e Expr, want int) {
 		b.WriteString(e.String())
 	case *Number:
 		b.WriteString(e.String())
+	case *Coordinate:
+		b.WriteString(e.Var)
 	case *Neg:
 		// A sign is a factor, so it never needs parentheses.
 		b.WriteByte('-')

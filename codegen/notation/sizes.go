@@ -20,6 +20,10 @@ type Known struct {
 	From  string
 }
 
+// Unread is the Size of a Known that is not exact and not known yet: a file that was not read will
+// give a lower bound.
+const Unread = -1
+
 // Sizes contains the sizes of a statement's variables and of the modes of its tensors.
 type Sizes struct {
 	Vars map[string]int64   // by variable of the normal form
@@ -43,8 +47,9 @@ type Overrun struct {
 }
 
 // InferSizes computes the size of every variable and tensor mode. All modes that a variable indexes
-// have the variable's size. Exact sizes must agree. Lower bounds are used only for a variable
-// without an exact size.
+// have the variable's size, except for modes with indices that Expand replaced: the variables of
+// such an index get sizes for which it is in range (window). Exact sizes must agree. Lower bounds
+// are used only for a variable without an exact size.
 //
 // tensors has the sizes that files and generators give: one Known for each mode of a tensor, and no
 // entry for a tensor about which nothing is known.
@@ -264,15 +269,25 @@ func (g *sizeGraph) solve() (*Sizes, error) {
 		}
 	}
 	out := &Sizes{Vars: map[string]int64{}, Dims: map[string][]int64{}, From: map[string][]string{}}
+	sizes := map[string]int64{}
 	for _, v := range g.n.Vars {
 		c := g.find(v)
 		if f, ok := exact[c]; ok {
-			out.Vars[v] = f.known.Size
+			sizes[c] = f.known.Size
 		} else if f, ok := lower[c]; ok && f.known.Size > 0 {
-			out.Vars[v] = f.known.Size
-		} else {
-			return nil, g.unknown(v, lower[c])
+			sizes[c] = f.known.Size
 		}
+	}
+	g.window(sizes)
+	for _, v := range g.n.Vars {
+		n, ok := sizes[g.find(v)]
+		if !ok {
+			return nil, g.unknown(v, lower[g.find(v)])
+		}
+		out.Vars[v] = n
+	}
+	if err := g.inRange(func(v string) int64 { return out.Vars[v] }); err != nil {
+		return nil, err
 	}
 	for _, f := range g.facts {
 		if e, ok := exact[g.find(f.node)]; ok && !f.known.Exact && f.known.Size > e.known.Size {
@@ -321,7 +336,7 @@ func (g *sizeGraph) clash(class string, a, b sizeFact) error {
 
 func (g *sizeGraph) unknown(v string, empty sizeFact) error {
 	why := "the size of " + g.userName(v) + " is not known"
-	if empty.known.From != "" {
+	if empty.known.From != "" && empty.known.Size != Unread {
 		why = "the size of " + g.userName(v) + " is not known: " + empty.known.From + " is empty"
 	}
 	at := g.at[v]

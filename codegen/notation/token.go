@@ -57,7 +57,7 @@ func scan(src string, part Span) []token {
 		case c == '*' && k+1 < len(src) && src[k+1] == '*':
 			kind = tokPower
 			k += 2
-		case strings.IndexByte("(){},=+-*/", c) >= 0:
+		case strings.IndexByte("(){},=+-*/~", c) >= 0:
 			kind = tokenKind(c)
 			k++
 		default:

@@ -33,11 +33,17 @@ func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (c
 	if t := operands[s.LHS.Name]; s.Accumulate && t != tensor.None {
 		r.t = tensor.Promote(r.t, t)
 	}
+	source := s
+	if s.source != nil { // sums over picks have one addend
+		source = s.source
+		types := typer{stmt: source, of: func(string) tensor.Type { return tensor.Bool }}
+		r.sums = types.collect(source.RHS).sums
+	}
 	left := vars{}
-	for _, v := range s.LHS.Vars {
+	for _, v := range source.LeftVars() {
 		left[v] = true
 	}
-	for _, v := range FreeVars(s.RHS) {
+	for _, v := range FreeVars(source.RHS) {
 		r.sums = r.sums || !left[v]
 	}
 	if r.t == tensor.None { // without operands, literals take the result's type
@@ -127,7 +133,11 @@ func (y *typer) collect(e Expr) (r region) {
 func (y *typer) add(r *region, e Expr) {
 	switch e := e.(type) {
 	case *Access:
-		r.t = tensor.Promote(r.t, y.of(e.Name))
+		if !e.HasOnes() { // it has the type of the computation
+			r.t = tensor.Promote(r.t, y.of(e.Name))
+		}
+	case *Coordinate:
+		r.t = tensor.Promote(r.t, tensor.Int64)
 	case *Number:
 		if e.IsInt {
 			r.integer, r.literals = true, append(r.literals, literal{e, e.Int})

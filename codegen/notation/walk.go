@@ -2,7 +2,7 @@ package notation
 
 // Walk calls f for e and every expression below it: first for a node, then for its operands from
 // left to right. If f returns false, Walk skips everything below the node. Walk also enters the
-// reductions of a normal form.
+// reductions of a normal form, but not the indices of accesses.
 func Walk(e Expr, f func(Expr) bool) {
 	if !f(e) {
 		return
@@ -46,35 +46,53 @@ func WalkTerm(t *Term, f func(Expr) bool) {
 	}
 }
 
-// TensorUse is the name of a tensor in a statement and its number of modes.
+// TensorUse is the name of a tensor in a statement and its number of modes. Made is true if Expand
+// made the tensor.
 type TensorUse struct {
 	Name  string
 	Order int
+	Made  bool
 }
 
 // Tensors lists each tensor of the statement once: the left tensor first, then the others in order
 // of appearance.
 func (s *Stmt) Tensors() []TensorUse {
-	out := []TensorUse{{s.LHS.Name, len(s.LHS.Vars)}}
+	out := []TensorUse{{s.LHS.Name, len(s.LHS.Vars), false}}
 	seen := map[string]bool{s.LHS.Name: true}
 	for _, a := range s.Accesses() {
 		if !seen[a.Name] {
 			seen[a.Name] = true
-			out = append(out, TensorUse{a.Name, len(a.Vars)})
+			out = append(out, TensorUse{a.Name, len(a.Vars), a.Made != nil})
 		}
 	}
 	return out
 }
 
-// Accesses lists the accesses of the right side in order of appearance.
-func (s *Stmt) Accesses() []*Access {
-	var out []*Access
-	Walk(s.RHS, func(e Expr) bool {
+// Accesses lists the accesses of the right side in order of appearance, and the accesses that the
+// indices of both sides read.
+func (s *Stmt) Accesses() []*Access { return append(accesses(s.RHS), indexAccesses(s.LHS)...) }
+
+// accesses lists the accesses of e, also those inside indices.
+func accesses(e Expr) (out []*Access) {
+	Walk(e, func(e Expr) bool {
 		if a, ok := e.(*Access); ok {
-			out = append(out, a)
+			out = append(append(out, a), indexAccesses(a)...)
 		}
 		return true
 	})
+	return out
+}
+
+// indexAccesses lists the accesses inside the indices of a, which may be nil.
+func indexAccesses(a *Access) (out []*Access) {
+	if a == nil {
+		return nil
+	}
+	for _, x := range a.Index {
+		if x != nil {
+			out = append(out, accesses(x)...)
+		}
+	}
 	return out
 }
 
@@ -99,6 +117,9 @@ func (t *Term) Accesses() []*Access {
 	})
 	return out
 }
+
+// LeftVars lists the variables of the left side, each once.
+func (s *Stmt) LeftVars() []string { return FreeVars(s.LHS) }
 
 // FreeVars lists each variable of e that no sum() inside e binds, once, in order of appearance.
 func FreeVars(e Expr) []string {
@@ -127,10 +148,16 @@ func (v *varList) add(name string) {
 func (v *varList) free(e Expr, bound map[string]int) {
 	switch e := e.(type) {
 	case *Access:
-		for _, x := range e.Vars {
-			if bound[x] == 0 {
+		for m, x := range e.Vars {
+			if x == "" {
+				v.free(e.Index[m], bound)
+			} else if bound[x] == 0 {
 				v.add(x)
 			}
+		}
+	case *Coordinate:
+		if bound[e.Var] == 0 {
+			v.add(e.Var)
 		}
 	case *Neg:
 		v.free(e.X, bound)

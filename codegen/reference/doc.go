@@ -35,5 +35,6 @@
 //	row.go      the points of one row, accumulated
 //	point.go    a point, and whether another value agrees with it
 //	tensor.go   tensors as maps of coordinates
+//	made.go     the tensors that take the place of indices
 //	arith.go    arithmetic of all types
 package reference

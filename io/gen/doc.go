@@ -16,6 +16,7 @@
 //	band.go                  dense and banded patterns: sorted, any range of mode 0 independently
 //	uniform.go               splitting of ranges: sorted, any range of mode 0 independently
 //	zipf.go, zipfsmall.go    all processes draw all entries, and each keeps its share
+//	made.go                  tensors whose values follow from their coordinates
 //	random.go, set.go        hashes, random numbers, a set of hashes
 package gen
 

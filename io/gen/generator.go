@@ -28,6 +28,9 @@ func (g *Generator) prefix(at []int64) uint64 {
 }
 
 func (g *Generator) value(prefix uint64, last int64) tensor.Value {
+	if g.Kind.made() {
+		return g.madeValue(last)
+	}
 	h := mix(prefix + phi*uint64(last+1))
 	v := tensor.Value{Type: g.typ}
 	switch {

@@ -13,11 +13,16 @@ import (
 
 // Kind is a kind of generated data with its parameters, as given by the -g option.
 type Kind struct {
-	name    string // dense, uniform, zipf, banded
+	name    string // dense, uniform, zipf, banded; pick, rest or coordinates, which -g does not have
 	nnz     int64  // number of entries, for uniform and zipf
 	skew    float64
 	width   int64
 	integer bool // values are 1 to 9 instead of in (0,1]
+	// of a pick: the coefficients of the other coordinates, and the constant
+	coef  []int64
+	first int64
+	// of a rest: the values of the other terms of the pick's index, in order
+	hidden []int64
 }
 
 // parameters is the number of parameters of each kind of data.
@@ -98,7 +103,7 @@ func (k *Kind) String() string {
 }
 
 // Dense reports whether the kind is dense, which gives every coordinate an entry.
-func (k *Kind) Dense() bool { return k.name == "dense" }
+func (k *Kind) Dense() bool { return k.name == "dense" || k.name == "coordinates" }
 
 // NNZ returns the number of entries that the kind specifies, or 0 if it does not specify one.
 func (k *Kind) NNZ() int64 { return k.nnz }
@@ -112,6 +117,10 @@ func (k *Kind) Entries(dims []int64) float64 {
 		return float64(k.nnz)
 	case "banded":
 		return bandEntries(dims, k.width)
+	case "pick":
+		return pickEntries(dims)
+	case "rest":
+		return max(pickEntries(dims)*(float64(dims[len(dims)-1])-float64(len(k.hidden))), 0)
 	}
 	n := 1.0
 	for _, d := range dims {

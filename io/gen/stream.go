@@ -79,7 +79,11 @@ func (g *Generator) entries(lo, hi int64, yield func([]int64) bool) {
 		return
 	}
 	switch g.Kind.name {
-	case "dense":
+	case "pick":
+		g.picks(at, lo, hi, yield)
+	case "rest":
+		g.rest(at, lo, hi, yield)
+	case "dense", "coordinates":
 		g.walk(at, 0, lo, hi, math.MaxInt64, yield)
 	case "banded":
 		g.walk(at, 0, lo, hi, g.Kind.width, yield)

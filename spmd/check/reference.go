@@ -33,6 +33,7 @@ func (p *Problem) reference() (reference.Problem, error) {
 		}
 		out.Tensors[name] = referenceTensor(t)
 	}
+	out.AddMade()
 	return out, nil
 }
 

@@ -33,6 +33,11 @@ func (r *Reader) pickFormats() {
 // is the old value of the result, this is the name of the result. For any other operand, it is the
 // operand's name.
 func (r *Reader) bindGenerated() (err error) {
+	for _, a := range r.p.Norm.Accesses() {
+		if a.Made != nil && a.Made.Rest {
+			r.Sources[a.Name].Gen = restKind(a, r.Sizes.Vars)
+		}
+	}
 	for _, name := range r.p.Names {
 		if s := r.Sources[name]; s != nil && s.Gen != nil {
 			of := name

@@ -1,6 +1,8 @@
 package input
 
 import (
+	"slices"
+
 	"distaff/codegen/notation"
 	"distaff/io/gen"
 	"distaff/io/tcs"
@@ -35,6 +37,36 @@ type Input struct {
 	Tensor *tcs.Tensor
 
 	held *Held
+	made *notation.Made
+}
+
+// Made reports whether the compiler made the tensor, because an index of the statement is not a
+// variable. The tensor's values never change.
+func (in Input) Made() bool { return in.made != nil }
+
+// kind returns the kind of generated data of the input, or nil if the data is not generated. name
+// is the tensor's name.
+func (in Input) kind(name string) (*gen.Kind, error) {
+	switch m := in.made; {
+	case in.Generate != "":
+		return ParseKind(name, in.Generate)
+	case m == nil:
+		return nil, nil
+	case m.Coordinates:
+		return gen.Coordinates(), nil
+	case m.Rest: // bindGenerated sets it again, with sizes
+		return gen.Rest(nil, 0, nil, nil), nil
+	}
+	return gen.Pick(in.made.Coef, in.made.Const), nil
+}
+
+// restKind returns the kind of the tensor of access a, which is a rest (notation.Made).
+func restKind(a *notation.Access, sizes map[string]int64) *gen.Kind {
+	mode, size := make([]int, len(a.Made.From)), make([]int64, len(a.Made.From))
+	for k, v := range a.Made.From {
+		mode[k], size[k] = slices.Index(a.Vars[:len(a.Vars)-1], v), sizes[v]
+	}
+	return gen.Rest(a.Made.Coef, a.Made.Const, mode, size)
 }
 
 // Held is a tensor of a program that is distributed over the program's ranks.

@@ -73,9 +73,13 @@ func (r *Reader) openInputs() error {
 			if s.typ == tensor.None {
 				s.typ = tensor.Float64
 			}
-			if s.Gen, err = ParseKind(name, in.Generate); err == nil {
+			if s.Gen, err = in.kind(name); err == nil {
 				s.Dense = s.Gen.Dense()
 			}
+		case in.made != nil:
+			s.From, s.typ = in.made.Text, tensor.Int64
+			s.Gen, err = in.kind(name)
+			s.Dense = s.Gen.Dense()
 		case in.Scalar != nil:
 			var v tensor.Value
 			if v, err = scalarValue(in.Scalar); err == nil {

@@ -147,10 +147,13 @@ func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 	case h.Scalar != nil || h.Stream:
 		s.recordState()
 		return nil
-	case in.Generate != "":
+	case in.Generate != "", in.made != nil:
 		s.From = "-g=" + name + ":" + in.Generate
+		if in.made != nil {
+			s.From = in.made.Text
+		}
 		var err error
-		s.Gen, err = ParseKind(name, in.Generate)
+		s.Gen, err = in.kind(name)
 		return err
 	case in.held != nil:
 		s.held, s.entries = in.held, in.held.Entries

@@ -69,6 +69,11 @@ func (r *Reader) Infer() error {
 	if err != nil {
 		return err
 	}
+	for name, s := range r.Sources {
+		if s.In.made != nil && !s.In.made.Coordinates { // its ones have the type of the computation
+			s.typ, operands[name] = computed, computed
+		}
+	}
 	r.noteTypes(computed)
 	r.ComputeType, r.Types = computed, operands
 	r.Types[r.p.Result], r.ResultType = result, result
@@ -122,21 +127,42 @@ func (r *Reader) guessOldType(operands map[string]tensor.Type) error {
 }
 
 // guessSizes determines every size of a statement if some inputs may be unknown. It assumes the
-// size kernels.UnknownSize for each mode of an operand whose sizes are not known exactly.
+// size kernels.UnknownSize for each mode of an operand whose sizes are not known exactly. If an
+// index of the mode is not a variable, it assumes the smallest size for which such indices are in
+// range.
 func (r *Reader) guessSizes() (err error) {
+	picked := map[string]bool{}
+	for _, a := range r.p.Norm.Accesses() {
+		if a.IsPick() {
+			picked[a.Vars[len(a.Vars)-1]] = true
+		}
+	}
+	infer := func(known map[string][]notation.Known) error {
+		r.Sizes, err = notation.InferSizes(r.p.Norm, known, r.o.Sizes, r.p.SizesFrom)
+		return err
+	}
 	known := map[string][]notation.Known{}
-	for _, name := range r.p.Names {
+	for _, a := range append(r.p.Norm.Accesses(), r.p.Norm.LHS) {
+		if a == r.p.Norm.LHS && infer(known) == nil {
+			return nil // the sizes of the operands give all sizes
+		}
+		name := a.Name
 		if s := r.Sources[name]; s != nil && s.dims != nil && s.exact {
 			known[name] = s.known()
 			continue
 		}
-		for range r.p.Orders[name] {
-			known[name] = append(known[name],
-				notation.Known{Size: kernels.UnknownSize, From: "the compiler's guess"})
+		if a.Made != nil || known[name] != nil {
+			continue
+		}
+		for _, v := range a.Vars {
+			k := notation.Known{Size: kernels.UnknownSize, From: "the compiler's guess"}
+			if picked[v] {
+				k.Size = 0
+			}
+			known[name] = append(known[name], k)
 		}
 	}
-	r.Sizes, err = notation.InferSizes(r.p.Norm, known, r.o.Sizes, r.p.SizesFrom)
-	return err
+	return infer(known)
 }
 
 // inferSizes determines every size. Some files, such as .tns files, have no sizes. If the size of
@@ -168,8 +194,14 @@ func (r *Reader) inferSizes() error {
 func (r *Reader) sizesFrom(use func(*Source) bool) (*notation.Sizes, error) {
 	known := map[string][]notation.Known{}
 	for name, s := range r.Sources {
-		if s.dims != nil && use(s) {
-			known[name] = s.known()
+		if s.dims == nil {
+			continue
+		}
+		known[name] = s.known()
+		for m := range known[name] {
+			if !use(s) {
+				known[name][m].Size = notation.Unread
+			}
 		}
 	}
 	return notation.InferSizes(r.p.Norm, known, r.o.Sizes, r.p.SizesFrom)

@@ -85,6 +85,9 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	if err := notation.Check(stmt); err != nil {
 		return nil, err
 	}
+	_, hasOld := j.Inputs[stmt.LHS.Name]
+	stmt = notation.ExpandFor(stmt, hasOld)
+	j = j.withMade(stmt)
 	old := notation.NameOld(stmt)
 	if old != "" {
 		j = j.withOld(old, stmt)
@@ -99,6 +102,11 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	for _, t := range stmt.Tensors() {
 		p.Names = append(p.Names, t.Name)
 		p.Orders[t.Name] = t.Order
+	}
+	for name, in := range j.Inputs {
+		if in.made != nil {
+			p.Formats[name] = madeFormat(in.made, p.Orders[name])
+		}
 	}
 	for _, name := range sorted(j.Formats) {
 		if err := p.Has(name, "format", "-f="+name+":"+j.Formats[name]); err != nil {
@@ -153,6 +161,35 @@ func SizeFrom(tensor string, mode int, source string) string {
 		return source
 	}
 	return fmt.Sprintf("mode %d of %s (%s)", mode, tensor, source)
+}
+
+// withMade returns j with an input for each tensor that notation.Expand made.
+func (j *Given) withMade(stmt *notation.Stmt) *Given {
+	g := j
+	for _, a := range stmt.Accesses() {
+		if a.Made == nil {
+			continue
+		}
+		if g == j {
+			c := *j
+			g, c.Inputs = &c, maps.Clone(j.Inputs)
+			if c.Inputs == nil {
+				c.Inputs = map[string]Input{}
+			}
+		}
+		g.Inputs[a.Name] = Input{made: a.Made}
+	}
+	return g
+}
+
+// madeFormat returns the format of a tensor that notation.Expand made: if its values are ones, the
+// last mode is compressed.
+func madeFormat(m *notation.Made, order int) tensor.Format {
+	f := tensor.DenseOf(order)
+	if !m.Coordinates {
+		f.Levels[order-1] = tensor.Compressed
+	}
+	return f
 }
 
 // withOld copies what is given for the result to the operand old, which represents the result's old
@@ -234,7 +271,7 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 		in := j.Inputs[name]
 		flag, kinds := "-i="+name+":"+in.File, 0
 		for _, given := range []bool{in.File != "", in.Generate != "", in.Scalar != nil, in.Tensor != nil,
-			in.held != nil} {
+			in.held != nil, in.made != nil} {
 			if given {
 				kinds++
 			}

@@ -361,7 +361,8 @@ func (x *follower) statement(s *jobfile.Statement) error {
 	}
 	for _, a := range k.accesses {
 		name := k.name(a.Operand)
-		if at.held[name] == nil {
+		// a tensor that the compiler made for an index belongs to the statement alone
+		if made := x.names.f.Tensor(name) == nil; at.held[name] == nil && !made {
 			at.held[name] = k.left[a.Operand]
 		}
 		at.has[s][name] = true
@@ -508,11 +509,12 @@ func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	old := notation.NameOld(stmt)
 	g := x.given[s]
 	result := stmt.LHS.Name
 	_, read := g.Inputs[result]
-	v := variant{s, stmt.Accumulate && (read || x.at.held[result] != nil)}
+	v := variant{s, stmt.KeepsOld() && (read || x.at.held[result] != nil)}
+	stmt = notation.ExpandFor(stmt, v.adds)
+	old := notation.NameOld(stmt)
 	if k := x.variants[v]; k != nil {
 		return k, nil
 	}
@@ -522,7 +524,7 @@ func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
 		if name == old {
 			name = result
 		}
-		if name == result && old == "" && !stmt.Accumulate {
+		if name == result && old == "" && !stmt.Accumulate || a.Made {
 			continue
 		}
 		if h := x.at.held[name]; h != nil {

@@ -80,7 +80,7 @@ func (r *names) overwritten() (notes []string) {
 				}
 				name := it.Stmt.LHS.Name
 				_, given := r.given[name]
-				if given && !used[name] && !it.Stmt.Accumulate {
+				if given && !used[name] && !it.Stmt.KeepsOld() {
 					overwrites(it, name)
 				}
 				used[name] = true

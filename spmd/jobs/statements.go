@@ -249,7 +249,7 @@ func (r *names) givenOf(s *jobfile.Statement, types map[string]tensor.Type, dims
 			g.Sizes[name], sizes[a.Name] = d, d
 		}
 		in, ok := r.input(t)
-		if ok && !written[name] && (a.Name != result || stmt.Accumulate || old != "") {
+		if ok && !written[name] && (a.Name != result || stmt.KeepsOld() || old != "") {
 			g.Inputs[name] = in
 		}
 	}

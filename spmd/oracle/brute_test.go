@@ -39,7 +39,10 @@ func (bruteEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
 			b.tensors[t.Name][fmt.Sprint(coord)] = float64(r.Value(k).I) + real(r.Value(k).C)
 		}
 	}
-	cells := b.run(p.Parsed)
+	if p.old != "" {
+		b.tensors[p.Source.LHS.Name] = b.tensors[p.old]
+	}
+	cells := b.run(p.Source)
 	if b.err {
 		return nil, &diag.Error{Exit: diag.ExitData, Msg: "division by zero"}
 	}
@@ -91,14 +94,17 @@ type cell struct {
 // run returns the values at the present coordinates.
 func (b *brute) run(s *notation.Stmt) map[string]float64 {
 	out := map[string]float64{}
-	if s.Accumulate {
+	if s.KeepsOld() {
 		for k, v := range b.tensors[s.LHS.Name] {
 			out[k] = v
 		}
 	}
-	left := map[string]bool{}
-	for _, v := range s.LHS.Vars {
+	left, vars := map[string]bool{}, s.LeftVars()
+	for _, v := range vars {
 		left[v] = true
+	}
+	if !s.Accumulate { // the places that are assigned lose their old values
+		b.points(vars, map[string]int64{}, func(env map[string]int64) { delete(out, b.at(s.LHS, env)) })
 	}
 	for _, choice := range choices(s.RHS) {
 		var summed []string
@@ -107,21 +113,24 @@ func (b *brute) run(s *notation.Stmt) map[string]float64 {
 				summed = append(summed, v)
 			}
 		}
-		b.points(append(append([]string{}, s.LHS.Vars...), summed...), map[string]int64{},
+		b.points(append(append([]string{}, vars...), summed...), map[string]int64{},
 			func(env map[string]int64) {
 				if c := b.eval(choice, env); c.ok {
 					b.err = b.err || c.err
-					out[keyOf(s.LHS.Vars, env)] += c.v
+					out[b.at(s.LHS, env)] += c.v
 				}
 			})
 	}
 	return out
 }
 
-func keyOf(vars []string, env map[string]int64) string {
-	coord := make([]int64, len(vars))
-	for k, v := range vars {
-		coord[k] = env[v]
+// at returns the coordinates of an access as text.
+func (b *brute) at(a *notation.Access, env map[string]int64) string {
+	coord := make([]int64, len(a.Vars))
+	for m, v := range a.Vars {
+		if coord[m] = env[v]; v == "" {
+			coord[m] = int64(b.eval(a.Index[m], env).v)
+		}
 	}
 	return fmt.Sprint(coord)
 }
@@ -214,8 +223,10 @@ func (b *brute) eval(e notation.Expr, env map[string]int64) cell {
 	switch e := e.(type) {
 	case *notation.Number:
 		return cell{v: e.Float, ok: true}
+	case *notation.Coordinate:
+		return cell{v: float64(env[e.Var]), ok: true}
 	case *notation.Access:
-		v, ok := b.tensors[e.Name][keyOf(e.Vars, env)]
+		v, ok := b.tensors[e.Name][b.at(e, env)]
 		return cell{v: v, ok: ok || len(e.Vars) == 0}
 	case *notation.Neg:
 		c := b.eval(e.X, env)

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -40,6 +41,12 @@ type Tensor struct {
 	Entries []Entry
 	// Input is true for operands, and for a result whose old values the statement adds to.
 	Input bool
+	// Made is true for a tensor that takes the place of an index (notation.Made). Prepare adds such
+	// tensors. They are no part of the case's text, and no inputs of jobs.
+	Made bool
+	// OldOf is the name of the result if the tensor is its old value, and the statement assigns a
+	// part of the result. The tensor is then the job's input of the result.
+	OldOf string
 }
 
 // Entry is a coordinate (0-based) and its value.
@@ -88,8 +95,11 @@ func (c *Case) Clone() *Case {
 // Prepared is a case whose statement was parsed and whose types and sizes were inferred. Engines
 // run prepared cases.
 type Prepared struct {
-	Case            *Case
-	Parsed          *notation.Stmt
+	Case *Case
+	// Source is the statement as it was parsed, and Parsed has tensors in place of indices that are
+	// not variables.
+	Source, Parsed  *notation.Stmt
+	old             string // the name of the old value of a result of which a part is assigned, or ""
 	Normal          *notation.Normal
 	Sizes           *notation.Sizes
 	Compute, Result tensor.Type
@@ -109,7 +119,13 @@ func (c *Case) Prepare() (*Prepared, error) {
 		func(a *notation.Access) bool { return a.Name == s.LHS.Name }) {
 		return nil, fmt.Errorf("%s stands on the right: its old value has no name of its own", s.LHS.Name)
 	}
-	p := &Prepared{Case: c, Parsed: s, Normal: notation.Normalize(s)}
+	c = c.plain()
+	left := c.Tensors[0]
+	p := &Prepared{Case: c, Source: s, Parsed: notation.ExpandFor(s, left.Input)}
+	if s.AssignsPart() && !s.Accumulate {
+		p.old = notation.NameOld(p.Parsed)
+	}
+	p.Normal = notation.Normalize(p.Parsed)
 	uses := s.Tensors()
 	if len(uses) != len(c.Tensors) {
 		return nil, fmt.Errorf("%d tensors for the %d of %s", len(c.Tensors), len(uses), c.Stmt)
@@ -131,15 +147,86 @@ func (c *Case) Prepare() (*Prepared, error) {
 			types[t.Name] = t.Type
 		}
 	}
-	left := c.Tensors[0]
-	if left.Input && !s.Accumulate {
+	if p.old != "" {
+		types[p.old] = left.Type
+	}
+	if left.Input && !s.KeepsOld() {
 		return nil, fmt.Errorf("an input for %s, which = overwrites", left.Name)
 	}
 	if p.Sizes, err = notation.InferSizes(p.Normal, known, nil, nil); err != nil {
 		return nil, err
 	}
-	p.Compute, p.Result, err = notation.InferTypes(s, types, left.Type)
+	for _, a := range p.Parsed.Accesses() {
+		if a.Made != nil && a.Made.Coordinates {
+			types[a.Name] = tensor.Int64
+		}
+	}
+	p.Compute, p.Result, err = notation.InferTypes(p.Parsed, types, left.Type)
+	if err == nil {
+		p.addMade()
+	}
 	return p, err
+}
+
+// inJob returns the name of the tensor in a job, or "" if the job makes the tensor itself.
+func (t *Tensor) inJob() string {
+	if t.OldOf == "" && t.Made {
+		return ""
+	}
+	return cmp.Or(t.OldOf, t.Name)
+}
+
+// plain returns the case without the tensors that Prepare adds.
+func (c *Case) plain() *Case {
+	if !slices.ContainsFunc(c.Tensors, func(t *Tensor) bool { return t.Made }) {
+		return c
+	}
+	c = c.Clone()
+	c.Tensors = slices.DeleteFunc(c.Tensors, func(t *Tensor) bool {
+		if t.OldOf != "" {
+			left := c.Tensor(t.OldOf)
+			left.Input, left.Entries = true, t.Entries
+		}
+		return t.Made
+	})
+	return c
+}
+
+// addMade adds to the case the tensors that take the place of indices. If the statement assigns a
+// part of the result, it also adds the old value, which is then no longer an input of the result.
+func (p *Prepared) addMade() {
+	if p.old != "" {
+		p.Case = p.Case.Clone()
+		left := p.Case.Tensors[0]
+		old := *left
+		old.Name, old.Made, old.OldOf = p.old, true, left.Name
+		left.Input, left.Entries = false, nil
+		p.Case.Tensors = append(p.Case.Tensors, &old)
+	}
+	q := reference.Problem{Normal: p.Normal, Sizes: p.Sizes.Vars, Compute: p.Compute,
+		Tensors: map[string]*reference.Tensor{}}
+	q.AddMade()
+	if len(q.Tensors) == 0 {
+		return
+	}
+	p.Case = p.Case.Clone()
+	for _, a := range p.Normal.Accesses() {
+		r := q.Tensors[a.Name]
+		if r == nil || p.Case.Tensor(a.Name) != nil {
+			continue
+		}
+		t := &Tensor{Name: a.Name, Format: tensor.DenseOf(len(r.Dims)), Type: r.Type, Dims: r.Dims,
+			Input: true, Made: true}
+		if a.HasOnes() {
+			t.Format.Levels[len(r.Dims)-1] = tensor.Compressed
+		}
+		for k := range r.Len() {
+			coord := make([]int64, len(r.Dims))
+			r.Coord(k, coord)
+			t.Entries = append(t.Entries, Entry{coord, r.Value(k)})
+		}
+		p.Case.Tensors = append(p.Case.Tensors, t)
+	}
 }
 
 func (t *Tensor) check(order int, input bool) error {

@@ -19,7 +19,7 @@ type style struct {
 // data returns a case with drawn formats, types, sizes and entries for a statement.
 func (g *generator) data(s *notation.Stmt) *Case {
 	n := notation.Normalize(s)
-	sizes := g.sizes(n)
+	sizes := withRanges(n, g.sizes(n))
 	c := &Case{Stmt: s.String(), Variant: g.rand.Uint64N(1 << 20)}
 	types := g.types()
 	st := style{special: g.chance(0.08) && !g.o.Exact, fraction: g.chance(0.06) && !g.o.Exact,
@@ -39,7 +39,7 @@ func (g *generator) data(s *notation.Stmt) *Case {
 			t.Input = true
 			t.Format = g.format(u.Order, g.o.Kinds, false)
 		default:
-			t.Input = s.Accumulate && g.chance(0.7)
+			t.Input = s.KeepsOld() && g.chance(0.7)
 			t.Format = g.format(u.Order, "dddsssuqc", true)
 			if g.chance(0.3) || g.o.Kinds == "d" {
 				t.Format = g.format(u.Order, "d", true)
@@ -61,6 +61,30 @@ func (g *generator) data(s *notation.Stmt) *Case {
 		}
 	}
 	return c
+}
+
+// withRanges returns the sizes with a size of each mode for which its indices that are not
+// variables are in range.
+func withRanges(n *notation.Normal, sizes map[string]int64) map[string]int64 {
+	class := n.SameSize()
+	need := map[string]int64{}
+	for _, a := range n.Accesses() {
+		last := len(a.Vars) - 1
+		if !a.IsPick() || a.Made.Outside {
+			continue
+		}
+		high := a.Made.Const
+		for k, v := range a.Vars[:last] {
+			high += max(a.Made.Coef[k], 0) * max(sizes[v]-1, 0)
+		}
+		need[class[a.Vars[last]]] = max(need[class[a.Vars[last]]], high+1)
+	}
+	for v := range sizes {
+		if m, ok := need[class[v]]; ok {
+			sizes[v] = m + sizes[v]%2
+		}
+	}
+	return sizes
 }
 
 // types draws the types that the case may use, and returns a function that draws one of them for

@@ -44,7 +44,7 @@ func (e Jobs) files(p *Prepared) *files {
 	f.dir, f.write, f.trust = e.Dir, []string{"", "parallel", "ordered"}[r.IntN(3)], r.IntN(2) == 0
 	g := generator{rand: r}
 	for _, t := range p.Case.Tensors {
-		if !t.Input || len(t.Dims) == 0 {
+		if !t.Input || t.Made || len(t.Dims) == 0 {
 			continue
 		}
 		kind := inputKind(r, t)

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
@@ -125,7 +126,8 @@ func (g *generator) statement() *notation.Stmt {
 	all := []string{"i", "j", "k", "l", "m", "n"}
 	g.pool = all[:2+g.pick(15, 35, 30, 15, 5)]
 	operands := min(1+g.pick(15, 35, 27, 14, 9), g.o.MaxOperands)
-	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.withReductions(g.withCalls(g.expr(operands))),
+	e := g.withIndices(g.withReductions(g.withCalls(g.expr(operands))))
+	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: e,
 		Accumulate: g.chance(0.1)}
 	free := notation.FreeVars(s.RHS)
 	g.rand.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
@@ -139,6 +141,7 @@ func (g *generator) statement() *notation.Stmt {
 		at := g.rand.IntN(len(s.LHS.Vars) + 1)
 		s.LHS.Vars = slices.Insert(s.LHS.Vars, at, "z")
 	}
+	g.leftIndices(s)
 	// Print and parse the statement, so that it equals its text in a case file.
 	back, err := notation.Parse(s.String())
 	if err != nil {
@@ -257,6 +260,97 @@ func both(e notation.Expr) notation.Expr {
 			Args: []notation.Expr{both(x.X), both(x.Y)}}
 	}
 	return e
+}
+
+// leftIndices gives the left side indices that are not variables, in one of eight statements. What
+// it draws depends on the statement alone.
+func (g *generator) leftIndices(s *notation.Stmt) {
+	h := fnv.New64()
+	h.Write([]byte(s.String()))
+	r := rand.New(rand.NewPCG(h.Sum64(), 3))
+	vars := slices.Clone(s.LHS.Vars)
+	if r.IntN(8) > 0 || len(vars) == 0 {
+		return
+	}
+	s.LHS.Index, s.LHS.Outside = make([]notation.Expr, len(vars)), make([]bool, len(vars))
+	for m, v := range vars {
+		var text string
+		switch r.IntN(7) {
+		case 0:
+			text = fmt.Sprint(r.IntN(3))
+		case 1:
+			text = fmt.Sprintf("%s+%d", v, r.IntN(3))
+		case 2:
+			text = fmt.Sprintf("2*%s+%d", v, r.IntN(2))
+		case 3:
+			text = fmt.Sprintf("%s+%s", v, vars[r.IntN(len(vars))])
+		case 4:
+			s.LHS.Vars[m] = vars[r.IntN(len(vars))]
+			continue
+		default:
+			continue
+		}
+		s.LHS.Vars[m], s.LHS.Index[m] = "", g.parse(text)
+	}
+}
+
+// parse returns an expression. Names of index variables are not yet coordinates (notation.Resolve).
+func (g *generator) parse(text string) notation.Expr {
+	s, err := notation.ParseIn("A = "+text, notation.Span{Pos: 0, End: 4 + len(text)})
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	return s.RHS
+}
+
+// withIndices returns e with indices that are not variables in some places, and with index
+// variables as numbers, in one of five expressions. What it draws depends on the text of e alone.
+func (g *generator) withIndices(e notation.Expr) notation.Expr {
+	h := fnv.New64()
+	h.Write([]byte(notation.ExprString(e)))
+	r := rand.New(rand.NewPCG(h.Sum64(), 4))
+	free := notation.FreeVars(e)
+	if len(free) == 0 || r.IntN(5) > 0 {
+		return e
+	}
+	index := func(v string) (text string, outside bool) {
+		w := free[r.IntN(len(free))]
+		n := r.IntN(3)
+		switch r.IntN(8) {
+		case 0:
+			return fmt.Sprint(n), false
+		case 1:
+			return fmt.Sprintf("2*%s+%d", v, n), false
+		case 2:
+			return fmt.Sprintf("%s+%s", v, w), false
+		case 3:
+			return fmt.Sprintf("%d*%s+%s+%d", 1+n, w, v, r.IntN(2)), false
+		case 4:
+			return fmt.Sprintf("%s-%d", v, n), true
+		case 5:
+			return fmt.Sprintf("%d-%s", n+1, v), true
+		case 6:
+			return fmt.Sprintf("%s-%s+1", v, w), true
+		}
+		return fmt.Sprintf("%s+%d", v, n), r.IntN(3) == 0
+	}
+	return notation.MapExpr(e, func(a *notation.Access) notation.Expr {
+		c := *a
+		c.Vars = slices.Clone(a.Vars)
+		c.Index, c.Outside = make([]notation.Expr, len(c.Vars)), make([]bool, len(c.Vars))
+		for m, v := range c.Vars {
+			if r.IntN(3) == 0 {
+				var text string
+				text, c.Outside[m] = index(v)
+				c.Vars[m], c.Index[m] = "", g.parse(text)
+			}
+		}
+		if r.IntN(8) == 0 {
+			return &notation.Binary{Op: "*+-"[r.IntN(3)], X: &c,
+				Y: &notation.Coordinate{Var: free[r.IntN(len(free))]}}
+		}
+		return &c
+	})
 }
 
 func (g *generator) leaf() notation.Expr {

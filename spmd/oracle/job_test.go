@@ -187,18 +187,22 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 		}
 	}
 	for k, t := range p.Case.Tensors {
-		if len(t.Dims) > 0 {
-			job.Formats[t.Name] = t.Format.String()
-			job.Sizes[t.Name] = t.Dims
+		name := t.inJob()
+		if name == "" {
+			continue
 		}
-		if k == 0 && t.Type != tensor.None {
-			job.Types[t.Name] = t.Type.String()
+		if len(t.Dims) > 0 {
+			job.Formats[name] = t.Format.String()
+			job.Sizes[name] = t.Dims
+		}
+		if (k == 0 || t.OldOf != "") && t.Type != tensor.None {
+			job.Types[name] = t.Type.String()
 		}
 		if !t.Input {
 			continue
 		}
 		if len(t.Dims) == 0 {
-			job.Inputs[t.Name] = spmd.Scalar(scalar(t.Type, t.Entries[0].Value))
+			job.Inputs[name] = spmd.Scalar(scalar(t.Type, t.Entries[0].Value))
 			continue
 		}
 		s, err := t.Assemble(p.Case.hasWideIndices())
@@ -206,7 +210,7 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 			return nil, fmt.Errorf("storing %s: %w", t.Name, err)
 		}
 		defer s.Close()
-		job.Inputs[t.Name] = spmd.InMemory(s)
+		job.Inputs[name] = spmd.InMemory(s)
 	}
 	f := e.files(p)
 	if err := f.prepare(job, p, c); err != nil {

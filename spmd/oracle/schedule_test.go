@@ -299,11 +299,15 @@ func (scheduleEngine) job(p *Prepared) (*spmd.Job, error) {
 	// to measure the machine's memory would take longer than to compile
 	j.Target, j.MemoryLimit = spmd.Interpreter, 8<<30
 	for k, t := range p.Case.Tensors {
-		j.Formats[t.Name] = t.Format.String()
-		if t.Type != tensor.None {
-			j.Types[t.Name] = t.Type.String()
+		name := t.inJob()
+		if name == "" {
+			continue
 		}
-		j.Sizes[t.Name] = t.Dims
+		j.Formats[name] = t.Format.String()
+		if t.Type != tensor.None {
+			j.Types[name] = t.Type.String()
+		}
+		j.Sizes[name] = t.Dims
 		if k == 0 && !t.Input {
 			continue
 		}
@@ -311,7 +315,7 @@ func (scheduleEngine) job(p *Prepared) (*spmd.Job, error) {
 		if err != nil {
 			return j, fmt.Errorf("assembling %s: %w", t.Name, err)
 		}
-		j.Inputs[t.Name] = spmd.InMemory(in)
+		j.Inputs[name] = spmd.InMemory(in)
 	}
 	return j, nil
 }

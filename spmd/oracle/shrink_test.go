@@ -107,6 +107,18 @@ func simplerExprs(e notation.Expr) (out []notation.Expr) {
 				out = append(out, c)
 			}
 		}
+	case *notation.Access:
+		for m, x := range e.Index {
+			if x == nil {
+				continue
+			}
+			for _, v := range notation.FreeVars(x) {
+				a := *e
+				a.Vars, a.Index, a.Outside = slices.Clone(e.Vars), slices.Clone(e.Index), slices.Clone(e.Outside)
+				a.Vars[m], a.Index[m], a.Outside[m] = v, nil, false
+				out = append(out, &a)
+			}
+		}
 	case *notation.Number:
 		if e.String() != "1" {
 			out = append(out, &notation.Number{Text: "1", IsInt: true, Int: 1, Float: 1})
@@ -214,6 +226,9 @@ func smallerSizes(c *Case, yield func(*Case) bool) bool {
 			d := c.Clone()
 			for _, a := range append(p.Normal.Accesses(), p.Normal.LHS) {
 				t := d.Tensor(a.Name)
+				if a.Made != nil {
+					continue
+				}
 				for m, w := range a.Vars {
 					if class[w] == v {
 						t.Dims[m] = to

@@ -35,7 +35,7 @@ func (c *Case) Text() string {
 	if c.Over != nil {
 		c.Over.text(&b)
 	}
-	for _, t := range c.Tensors {
+	for _, t := range c.plain().Tensors {
 		word := "tensor"
 		if !t.Input {
 			word = "result"
@@ -174,7 +174,7 @@ func (c *Case) Script() string {
 	if len(c.Schedule) > 0 {
 		args += " -s='" + strings.Join(c.Schedule, ",") + "'"
 	}
-	for k, t := range c.Tensors {
+	for k, t := range c.plain().Tensors {
 		if len(t.Dims) > 0 {
 			args += " -f=" + t.Name + ":" + t.Format.String()
 			sizes := make([]string, len(t.Dims))

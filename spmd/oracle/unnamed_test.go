@@ -26,6 +26,9 @@ func renamed(c *Case) (*Case, error) {
 	vars := map[string]string{}
 	other := func(list []string) {
 		for n, v := range list {
+			if v == "" {
+				continue
+			}
 			if vars[v] == "" {
 				vars[v] = fmt.Sprintf("zyxwvutsrqponml"[len(vars):][:1]+"_%d", len(vars))
 			}
@@ -36,11 +39,21 @@ func renamed(c *Case) (*Case, error) {
 	for n, t := range slices.Backward(c.Tensors) {
 		tensors[t.Name] = fmt.Sprintf("%c_tensor%d", 'A'+len(c.Tensors)-n, n)
 	}
-	rename := func(e notation.Expr) bool {
+	var rename func(e notation.Expr) bool
+	rename = func(e notation.Expr) bool {
 		switch e := e.(type) {
 		case *notation.Access:
 			other(e.Vars)
 			e.Name = tensors[e.Name]
+			for _, x := range e.Index {
+				if x != nil {
+					notation.Walk(x, rename)
+				}
+			}
+		case *notation.Coordinate:
+			list := []string{e.Var}
+			other(list)
+			e.Var = list[0]
 		case *notation.Sum:
 			other(e.Vars)
 		}

@@ -50,7 +50,7 @@ func (s *Statement) given() (*input.Given, error) {
 		}
 		return g, nil
 	}
-	s.adds = stmt.Accumulate && t.isAddedTo()
+	s.adds = stmt.KeepsOld() && t.isAddedTo()
 	if old || s.adds {
 		if t, err = p.tensor(result); err != nil {
 			return nil, err

@@ -257,7 +257,7 @@ func (j *Job) Whole() (*tcs.Tensor, error) { return j.p.Tensor(j.s.Result()) }
 func (j *Job) Compare(whole *tcs.Tensor) (said string, difference *check.Difference, err error) {
 	n := &Snapshot{operands: map[string]*tcs.Tensor{}, result: whole}
 	for _, name := range j.s.parsed.Names {
-		if j.Reader.Sources[name] == nil {
+		if j.Reader.Sources[name] == nil || j.s.parsed.Inputs[name].Made() {
 			continue
 		}
 		if n.operands[name], err = j.s.k.Operands.Whole(name); err != nil {

@@ -388,6 +388,9 @@ func (s *Statement) adopt() error {
 			continue
 		}
 		seen[o.Tensor] = true
+		if s.parsed.Inputs[o.Tensor].Made() { // it belongs to the statement
+			continue
+		}
 		r := read{operand: o.Tensor, name: o.Tensor}
 		if r.operand == s.parsed.Old {
 			r.name = s.parsed.Result
@@ -495,7 +498,7 @@ func (s *Statement) resultChange() string {
 		return name + " needs another format or type now"
 	case !slices.Equal(s.sizes, t.sizes(s.sized)):
 		return name + " has other sizes now"
-	case s.parsed.Stmt.Accumulate && t.isAddedTo() != s.adds:
+	case s.parsed.Stmt.KeepsOld() && t.isAddedTo() != s.adds:
 		return name + " now has a value to add to, or no longer has one"
 	}
 	return ""
@@ -515,7 +518,7 @@ func (s *Statement) Run() error {
 	if err := s.compute(); err != nil {
 		return err
 	}
-	if s.adds || !s.parsed.Stmt.Accumulate {
+	if s.adds || !s.parsed.Stmt.KeepsOld() {
 		s.wrote = s.p.tensors[s.parsed.Result]
 	}
 	return nil

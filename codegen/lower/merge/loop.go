@@ -9,6 +9,7 @@
 //	predicated.go  merges with one body, where a neutral number replaces an absent term
 //	gallop.go      intersections by searching
 //	prefetch.go    rows that are fetched ahead
+//	pick.go        loops with a single coordinate, which is an affine form of others
 //	rowcopy.go     rows of operands that are read from registers
 //	output.go      the result's cursor, which follows the loops; values that are set to 0 first
 package merge
@@ -86,6 +87,9 @@ func (p *Loop) Loops() ir.Expr {
 	}
 	if len(p.Lat.Points) == 0 {
 		return ir.Truth(false)
+	}
+	if k := p.picked(); k != "" {
+		return p.pick(k)
 	}
 	for k, key := range p.Lat.Iters {
 		p.Iters = append(p.Iters, p.newIter(k, p.E.Cur[key]))

@@ -15,10 +15,22 @@ type Argument struct {
 	Format             tensor.Format
 	Type               tensor.Type
 	PosWidth, CrdWidth []uint8
+	// Pick, if it is not nil, says that the operand is a pick (notation.Made) whose only compressed
+	// level is its last one.
+	Pick *Pick
 	// Rows allows rows for an operand whose levels are all dense. If the sizes of all levels below
 	// the first are constants in the code, the operand's values are then passed as rows that begin
 	// at coordinate 0.
 	Rows bool
+}
+
+// Pick says which coordinate a pick has at given coordinates of its other modes: First plus the sum
+// of Coef[k] times the coordinate of mode k. If Partial is true, the coordinate may be outside of
+// the range of a call, and the pick then has no entry.
+type Pick struct {
+	Coef    []int64
+	First   int64
+	Partial bool
 }
 
 // Find returns the argument called name, or nil if there is none.
