@@ -133,7 +133,7 @@ func (r *Reader) guessOldType(operands map[string]tensor.Type) error {
 func (r *Reader) guessSizes() (err error) {
 	picked := map[string]bool{}
 	for _, a := range r.p.Norm.Accesses() {
-		if a.IsPick() {
+		if a.IsPick() && !a.Made.Outside {
 			picked[a.Vars[len(a.Vars)-1]] = true
 		}
 	}
