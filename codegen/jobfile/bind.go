@@ -161,7 +161,7 @@ func (s *Statement) bind() error {
 			}
 			if vars[a.Name] {
 				return f.Errorf(a.At, NameClash,
-					"got %s as both the param of line %d and an index variable, want different names",
+					"got %s as both the param of line %s and an index variable, want different names",
 					p.Name, f.line(p.span))
 			}
 			whole.replace(a.At.Pos-s.span.Pos, a.At.End-s.span.Pos, p.Value.Text)
