@@ -14,6 +14,7 @@
 //	sizes.go       inputs, and values of the names of sizes
 //	statements.go  single statements of a file, for planning and compiling
 //	plan.go        Plan: what a file would do and send
+//	planblocks.go  the plan of repeats and conditions
 //	planplace.go   the plan of a place item
 //	tally.go       counts of a plan: runs of items, transfers and routes
 //	stats.go       statistics of a run
