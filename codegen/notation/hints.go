@@ -120,8 +120,12 @@ func (p *parser) callHint(name string, at token) string {
 	case keywords[name] != "" && p.hint(at.at) == "":
 		return "; " + keywords[name]
 	case at.kind == '(' && p.hint(at.at) == "":
+		var reductions []string
+		for _, r := range algebra.Reductions {
+			reductions = append(reductions, r.Name+"(i, ...)")
+		}
 		return "; " + name + "(...) must be a tensor with index variables: functions " +
-			"are sum(i, ...) and " + strings.Join(algebra.Names(), ", ")
+			"are " + strings.Join(append(reductions, algebra.Names()...), ", ")
 	}
 	return p.hint(at.at)
 }
