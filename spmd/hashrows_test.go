@@ -88,6 +88,8 @@ func TestHashRows(t *testing.T) {
 					fmt.Sscan(text, &format, &generator)
 					j.Formats[name], j.Inputs[name] = format, spmd.Generated(generator)
 				}
+				// Products of three factors stay in one nest of loops.
+				j.Network = "direct"
 				j.Ranks, j.Target, j.Schedule, j.Check, j.Threads = ranks, target, commands, true, 1
 				return j
 			}
