@@ -13,8 +13,9 @@ import (
 // Schedule returns the schedule of a request's leaf: the request's commands, or the commands of the
 // default schedule. A request with these commands as its Schedule makes the same leaf. Schedule
 // returns an error for a request with FixedPattern, because such a request cannot have a schedule.
-// Schedule leaves out a minor command if the leaf is the same without it. The default schedule for
-// CUDA is an exception: it is returned with all its commands.
+// A leaf of package flat has no commands, only a reason. Schedule leaves out a minor command
+// if the leaf is the same without it. The default schedule for CUDA is an exception: it is returned
+// with all its commands.
 func Schedule(r Request) ([]schedule.Line, error) {
 	if r.Target.Kind == CUDA && r.Ask.Schedule == nil {
 		g, err := chooseGPU(r)
@@ -29,6 +30,11 @@ func Schedule(r Request) ([]schedule.Line, error) {
 	}
 	if r.Ask.Schedule != nil {
 		return c.dropUnneeded(c.givenLines(), ir.Print(c.unit.Func))
+	}
+	if c.isFlat {
+		return []schedule.Line{
+				{Why: "no command makes this leaf: its contractions run one after another"}},
+			nil
 	}
 	var lines []line
 	for _, x := range c.defaults {

@@ -165,7 +165,7 @@ func ExpandFor(s *Stmt, hasOld bool) *Stmt {
 type expander struct {
 	s     *Stmt
 	taken map[string]bool   // names in use
-	made  map[string]string // names of made tensors by what they are
+	made  map[string]string // names of made tensors by their formulas
 	sums  bool              // a sum() of the statement binds variables
 	// windows has the variables that also occur in another index of the same mode of a tensor, as
 	// "x/0/i". The mode is then larger than the range of the variable.

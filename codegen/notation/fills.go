@@ -46,12 +46,14 @@ func mapReads(e Expr, f func(*Access) Expr) Expr {
 // There both are equal. It returns nil if it knows no such expression that is absent somewhere.
 //
 // A fill that is start is such a value. So is a sum with start as an addend: an infinite start
-// absorbs all other addends.
+// absorbs all other addends. An access with indices that are not variables becomes a sum, which is
+// present everywhere. whereStored returns nil if a fill has such an access.
 func whereStored(e Expr, start float64) Expr {
 	switch e := e.(type) {
 	case *Call:
-		if e.Func.Fills && isNumber(e.Args[1], start) {
-			return e.Args[0]
+		a, ok := e.Args[0].(*Access)
+		if ok && a.Index == nil && e.Func.Fills && isNumber(e.Args[1], start) {
+			return a
 		}
 	case *Binary:
 		if e.Op != '+' {

@@ -96,6 +96,7 @@ type region struct {
 	integer    bool        // there is an integer literal
 	fractional bool        // there is another literal, or such a call
 	sums       bool
+	divides    bool
 	minus      Expr      // a difference or a negation, or nil
 	literals   []literal // the integer literals
 }
@@ -152,8 +153,11 @@ func (y *typer) add(r *region, e Expr) {
 		}
 		y.add(r, e.X)
 	case *Binary:
-		if e.Op == '-' {
+		switch e.Op {
+		case '-':
 			r.minus = e
+		case '/':
+			r.divides = true
 		}
 		y.add(r, e.X)
 		y.add(r, e.Y)
@@ -185,6 +189,8 @@ func (y *typer) settle(r region) tensor.Type {
 	case t == tensor.None && !r.fractional:
 		t = tensor.Int64
 	case t == tensor.None, t.HoldsInts() && r.fractional:
+		t = tensor.Float64
+	case t == tensor.Bool && r.divides:
 		t = tensor.Float64
 	case t == tensor.Bool && r.integer:
 		t = tensor.Int64

@@ -249,6 +249,9 @@ func (g *generator) value(t tensor.Type, st style) tensor.Value {
 				v = []int64{math.MaxInt64, math.MinInt64, 1 << 62}[g.rand.IntN(3)]
 			}
 		}
+		if g.o.Exact && t.IsUnsigned() {
+			v = max(v, -v) // a float does not hold 2^64-1
+		}
 		return tensor.Value{Type: t, I: t.Wrap(v)}
 	}
 	re, im := g.float(t, st), 0.0

@@ -201,7 +201,8 @@ func (b *loopNest) strides(array string, below bool) string {
 func (b *loopNest) function(params string) string {
 	b.params = strings.Split(params, ", ")
 	b.out.Reset()
-	fmt.Fprintf(&b.out, "#include <stdint.h>\n#include <complex.h>\nstatic void %s(%s) {\n", b.name,
+	fmt.Fprintf(&b.out, "#include <stdint.h>\n#include <complex.h>\n"+
+		"#pragma GCC diagnostic ignored \"-Wtautological-compare\"\nstatic void %s(%s) {\n", b.name,
 		params)
 	for _, v := range b.vars {
 		_, lo := b.next()

@@ -244,7 +244,7 @@ func (g *generator) withReductions(e notation.Expr) notation.Expr {
 		if vars := notation.FreeVars(e); r.IntN(odds) == 0 && len(vars) > 0 {
 			r.Shuffle(len(vars), func(a, b int) { vars[a], vars[b] = vars[b], vars[a] })
 			s := &notation.Sum{Op: op(), Vars: vars[:1+r.IntN(min(2, len(vars)))], X: e}
-			if e = s; s.Op.Stored != nil && r.IntN(2) == 0 {
+			if e = s; s.Op.Stored != nil && r.IntN(2) == 0 && !g.o.Exact {
 				s.Op, s.X = s.Op.Stored, both(s.X)
 			}
 		}
@@ -310,8 +310,8 @@ func (g *generator) withIndices(e notation.Expr) notation.Expr {
 	h.Write([]byte(notation.ExprString(e)))
 	r := rand.New(rand.NewPCG(h.Sum64(), 4))
 	free := notation.FreeVars(e)
-	if len(free) == 0 || r.IntN(5) > 0 {
-		return e
+	if len(free) == 0 || r.IntN(5) > 0 || strings.Contains(notation.ExprString(e), "stored(") {
+		return e // package notation makes no such reduction of accesses with indices
 	}
 	index := func(v string) (text string, outside bool) {
 		w := free[r.IntN(len(free))]

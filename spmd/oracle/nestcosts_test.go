@@ -154,7 +154,10 @@ func TestNestCosts(t *testing.T) {
 			t.Errorf("seed %d, case %d: the cost %g is far above %d iterations of\n%s", *seedFlag, k,
 				cost, ran, c.Text())
 		}
-		if kind > 0 && max(cost, float64(ran)) > aside {
+		// Terms with an empty operand are left out before a leaf runs.
+		empty := slices.ContainsFunc(c.Tensors,
+			func(t *Tensor) bool { return t.Input && len(t.Entries) == 0 })
+		if kind > 0 && !empty && max(cost, float64(ran)) > aside {
 			ratios = append(ratios, (cost+aside)/(float64(ran)+aside))
 		}
 		if kind < 2 {
