@@ -25,13 +25,7 @@ func (p *parser) def(r *reader, at span) Item {
 	t := &Def{span: at}
 	t.Name, t.at = r.name("a name, as in def relu(x) = max(x, 0)")
 	r.want("(", "and the arguments, as in def relu(x) = max(x, 0)")
-	var places []notation.Span
-	t.Params, places = r.names("the name of an argument")
-	for k, name := range t.Params {
-		if slices.Contains(t.Params[:k], name) {
-			r.fail(places[k], NameClash, "got the argument %s twice, want different names", name)
-		}
-	}
+	t.Params = r.arguments()
 	r.want("=", "and an expression")
 	r.space()
 	body := p.f.trimmed(notation.Span{Pos: r.at, End: r.end})

@@ -171,6 +171,17 @@ func (r *reader) names(want string) (names []string, at []notation.Span) {
 	return names, at
 }
 
+// arguments parses the names of the arguments of a function or procedure, up to ")".
+func (r *reader) arguments() []string {
+	names, places := r.names("the name of an argument")
+	for k, name := range names {
+		if slices.Contains(names[:k], name) {
+			r.fail(places[k], NameClash, "got the argument %s twice, want different names", name)
+		}
+	}
+	return names
+}
+
 // String returns t as in the file.
 func (t *Linalg) String() string {
 	out := t.Out[0]

@@ -44,13 +44,7 @@ func (p *parser) proc(l line) (Item, error) {
 	r.skip("proc")
 	t.Name, t.at = r.name("a name, as in proc gram(A, G) {")
 	r.want("(", "and the arguments, as in proc gram(A, G) {")
-	var places []notation.Span
-	t.Params, places = r.names("the name of an argument")
-	for k, name := range t.Params {
-		if slices.Contains(t.Params[:k], name) {
-			r.fail(places[k], NameClash, "got the argument %s twice, want different names", name)
-		}
-	}
+	t.Params = r.arguments()
 	if old := p.procs[t.Name]; old != nil {
 		r.fail(t.at, NameClash, "got procedure %s twice, the first on line %s, want it once", t.Name,
 			p.f.line(old.span))

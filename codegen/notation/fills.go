@@ -16,30 +16,13 @@ func WithFills(src string, fills map[string]string) (string, error) {
 			return "", err
 		}
 	}
-	s.RHS = mapReads(s.RHS, func(a *Access) Expr {
+	s.RHS = MapExpr(s.RHS, func(a *Access) Expr {
 		if f := numbers[a.Name]; f != nil {
 			return &Call{Func: algebra.Find("fill"), Args: []Expr{a, f}}
 		}
 		return a
 	})
 	return s.String(), nil
-}
-
-// mapReads returns an expression of a statement with f(a) in place of each access a.
-func mapReads(e Expr, f func(*Access) Expr) Expr {
-	switch e := e.(type) {
-	case *Access:
-		return f(e)
-	case *Neg:
-		return &Neg{X: mapReads(e.X, f), At: e.At}
-	case *Binary:
-		return &Binary{Op: e.Op, X: mapReads(e.X, f), Y: mapReads(e.Y, f)}
-	case *Call:
-		return e.MapArgs(func(x Expr) Expr { return mapReads(x, f) })
-	case *Sum:
-		return &Sum{Op: e.Op, Vars: e.Vars, VarAt: e.VarAt, X: mapReads(e.X, f), At: e.At}
-	}
-	return e
 }
 
 // whereStored returns an expression that is present only where e may differ from start, an infinity.

@@ -42,24 +42,13 @@ func newStream(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	return arrays.NewDense(m, "data", opt)
 }
 
-// checkHeader returns an error if src does not start with a header. It checks only a pipe or a
-// compressed file. Without this check, such a file would be read and stored completely before the
-// error is found.
+// checkHeader returns an error if a pipe or a compressed file does not start with a header.
 func checkHeader(src *text.Source) error {
-	if f, _ := src.Plain(); f != nil {
-		return nil
-	}
-	r, err := src.Reader()
-	if err != nil {
+	head, err := src.Start(headerSize)
+	if err != nil || head == nil {
 		return err
 	}
-	defer r.Close()
-	head := make([]byte, headerSize)
-	n, err := io.ReadFull(r, head)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return err
-	}
-	if _, err = readHeader(head[:n]); err != nil {
+	if _, err = readHeader(head); err != nil {
 		return arrays.Fault(src.Name, err)
 	}
 	return nil

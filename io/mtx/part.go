@@ -2,7 +2,6 @@ package mtx
 
 import (
 	"bytes"
-	"encoding/gob"
 	"io"
 
 	"distaff/io/coo"
@@ -27,11 +26,7 @@ func headOf(src *text.Source, h *header) []byte {
 	if _, err := f.ReadAt(out.Text, 0); err != nil {
 		return nil // the whole stream reports the error
 	}
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(out); err != nil {
-		panic("BUG: mtx: a head does not encode: " + err.Error())
-	}
-	return b.Bytes()
+	return text.EncodeHead(src, out)
 }
 
 // Head implements text.PartedStream.
@@ -44,27 +39,17 @@ func (a *array) Head() []byte { return headOf(a.lines.Src, a.h) }
 // Head returned it. So OpenPart does not read the start of the file again. opt must be the options
 // for the whole file.
 func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part, error) {
-	var h head
-	if err := gob.NewDecoder(bytes.NewReader(headOf)).Decode(&h); err != nil {
-		panic("BUG: mtx: a head does not decode: " + err.Error())
-	}
-	src, err := text.OpenSource(path, opt.Tmp)
-	if err != nil {
-		return nil, err
-	}
-	p, err := openPart(src, &h, opt)
-	if err != nil {
-		src.Close()
-		return nil, err
-	}
-	switch p := p.(type) {
-	case *matrixPart:
-		p.Entries.Part(k, n)
-	case *arrayPart:
-		p.lines.Part(k, n)
-		p.last = k == n-1
-	}
-	return p, nil
+	return text.OpenPart(path, headOf, opt.Tmp, func(src *text.Source, h *head) (text.Part, error) {
+		p, err := openPart(src, h, opt)
+		switch p := p.(type) {
+		case *matrixPart:
+			p.Entries.Part(k, n)
+		case *arrayPart:
+			p.lines.Part(k, n)
+			p.last = k == n-1
+		}
+		return p, err
+	})
 }
 
 func openPart(src *text.Source, h *head, opt coo.Options) (text.Part, error) {

@@ -80,28 +80,15 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	return arrays.NewDense(a, name, opt)
 }
 
-// checkZip returns an error if src is not a zip archive, as far as its first two bytes tell. It
-// checks only a pipe or a compressed file. Without this check, such a file would be read and stored
-// completely before the error is found.
+// checkZip returns an error if a pipe or a compressed file is not a zip archive, as far as its first
+// two bytes tell.
 func checkZip(src *text.Source) error {
-	if f, _ := src.Plain(); f != nil {
-		return nil
-	}
-	r, err := src.Reader()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	head := make([]byte, 2)
-	n, err := io.ReadFull(r, head)
-	if err != nil && !short(err) {
-		return err
-	}
-	if string(head[:n]) != "PK" {
+	head, err := src.Start(2)
+	if err == nil && head != nil && string(head) != "PK" {
 		return text.Dataf(src.Name, 0, 0, "got %s at the start, want a zip archive of .npy files",
-			text.Quote(head[:n]))
+			text.Quote(head))
 	}
-	return nil
+	return err
 }
 
 // list returns the names of the members for a message.

@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"encoding/gob"
 	"io"
 
 	"distaff/io/coo"
@@ -65,6 +66,39 @@ func (h Header) Check(s *Source) error {
 			tensor.Count(s.size, "byte"), h.Size)
 	}
 	return nil
+}
+
+// EncodeHead encodes the head of src for OpenPart. It returns nil if src can't be read in parts.
+func EncodeHead(src *Source, head any) []byte {
+	if f, _ := src.Plain(); f == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(head); err != nil {
+		panic("BUG: text: a head does not encode: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// OpenPart opens the file at path and returns the part that open makes of it. encoded is the head
+// of the file, from EncodeHead, so open does not read the start of the file again. Unless open
+// returns an error, the part owns the file. tmp is the folder of temporary files.
+func OpenPart[Head any](path string, encoded []byte, tmp string,
+	open func(src *Source, h *Head) (Part, error)) (Part, error) {
+	h := new(Head)
+	if err := gob.NewDecoder(bytes.NewReader(encoded)).Decode(h); err != nil {
+		panic("BUG: text: a head does not decode: " + err.Error())
+	}
+	src, err := OpenSource(path, tmp)
+	if err != nil {
+		return nil, err
+	}
+	p, err := open(src, h)
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	return p, nil
 }
 
 // lineRange contains the lines of a plain file that begin at an offset in [from, to). The first

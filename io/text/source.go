@@ -193,6 +193,26 @@ func (s *Source) Plain() (f *os.File, size int64) {
 	return s.file, s.size
 }
 
+// Start returns the first n bytes of a pipe, a compressed file or a member of an archive, or fewer
+// if it has fewer. It returns nil for a plain file. A reader checks these bytes before it stores the
+// whole file, which a wrong file would not be worth.
+func (s *Source) Start(n int) ([]byte, error) {
+	if f, _ := s.Plain(); f != nil {
+		return nil, nil
+	}
+	r, err := s.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	head := make([]byte, n)
+	k, err := io.ReadFull(r, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, err
+	}
+	return head[:k], nil
+}
+
 // Progress returns the number of bytes of the file that were read, before decompression, and
 // the size of the file. total is 0 for a pipe.
 func (s *Source) Progress() (done, total int64) { return s.done.Load(), s.size }
