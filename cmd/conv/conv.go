@@ -99,8 +99,8 @@ func checkUnnamed(flag, v, want string, isValue func(rest string) bool) error {
 			"in %s=%s", flag, v, name, flag, want, flag, rest)
 }
 
-// ReadOptions parses the flags for reading files: -t, -d, --index-base, --delimiter, --trust-input, --tmp
-// and --threads, if the command has them. files are the files that will be read.
+// ReadOptions parses the flags for reading files: -t, -d, --index-base, --delimiter, --trust-input,
+// --tmp and --threads, if the command has them. files are the files that will be read.
 func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 	var o coo.Options
 	if v := x.String("t"); v != "" {

@@ -123,8 +123,9 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	return c.run(ctx, arranged.List(), stdout, stderr, args, c.action)
 }
 
-// run parses the flags of a command line and calls action with the parsed flags. words has the command line
-// without the command's name, with its flags first. given is the command line as the user wrote it.
+// run parses the flags of a command line and calls action with the parsed flags. words has the
+// command line without the command's name, with its flags first. given is the command line as the
+// user wrote it.
 func (c *command) run(ctx context.Context, words []string, stdout, stderr io.Writer,
 	given []string, action func(*invocation) error) error {
 	app := &cli.App{

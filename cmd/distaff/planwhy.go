@@ -178,7 +178,7 @@ func printCandidates(w io.Writer, p *spmd.Planned, list []alternative) {
 }
 
 // whyNotFlags returns the flags in a value of --why-not. Spaces separate the flags. If the value
-// begins without a dash, it has scheduling commands, and whyNotFlags returns the flag -s for it.
+// begins without a dash, it has scheduling commands, and whyNotFlags returns the flag -s with them.
 func whyNotFlags(given string) ([]string, error) {
 	if !strings.HasPrefix(strings.TrimSpace(given), "-") {
 		return []string{"-s=" + given}, nil
@@ -194,8 +194,8 @@ func whyNotFlags(given string) ([]string, error) {
 	return a.Flags, nil
 }
 
-// planAgain calls action with the command line of x, in which the given flags replace flags of the
-// same name. A flag for a tensor, such as -f=A:ds, replaces only flags for this tensor.
+// planAgain calls action with the command line of x after it replaced flags by the given flags of
+// the same name. A flag for a tensor, such as -f=A:ds, replaces only flags for this tensor.
 func (x *invocation) planAgain(flags []string, action func(*invocation) error) error {
 	c := planCommand()
 	table := argv.NewTable(c.flags)

@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Hoist is the choice to compute a sum only once for all loops in which it does not change:
-// hoist(t). t is the scalar temporary of the sum. It becomes a workspace with an element for each
+// Hoist is the choice to compute a sum only once, before the loops that do not change it: hoist(t).
+// t is the scalar temporary of the sum. It becomes a workspace with an element for each
 // coordinate of the variables that the sum depends on. The workspace is filled before the outermost
 // loop over another variable.
 var Hoist = &Choice{

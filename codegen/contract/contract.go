@@ -300,8 +300,8 @@ func (x *Term) insideLoops(outside *network.Plan) *network.Plan {
 }
 
 // prefer sets the plan of term x if the plan makes intermediates. The user must have asked for the
-// plan, or it must cost less than one nest. asked is true if the user asked for it. If the statement has no
-// other term, prefer also adopts the plan's loops and conversions.
+// plan, or it must cost less than one nest. asked is true if the user asked for it. If the
+// statement has no other term, prefer also adopts the plan's loops and conversions.
 func (c *Contractions) prefer(x *Term, plan *network.Plan, asked bool) {
 	if plan.IsSingleNest() || !asked && plan.Cost >= x.direct.Cost {
 		return

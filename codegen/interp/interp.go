@@ -53,8 +53,9 @@ import (
 )
 
 // Array is memory that the caller gives to a leaf or receives from it. Data is a []bool or a slice
-// of one of the other types of values. Data is nil for an array without memory. Data may be a part of a longer array: Data[0] is then the element with index First. If
-// Fresh is set, the contents are undefined on entry.
+// of one of the other types of values. Data is nil for an array without memory. Data may be a part
+// of a longer array: Data[0] is then the element with index First. If Fresh is set, the contents
+// are undefined on entry.
 type Array struct {
 	Data  any
 	First int64

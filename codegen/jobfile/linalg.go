@@ -225,11 +225,8 @@ func (t *Linalg) Shapes(in [][]int64) ([][]int64, error) {
 // its operands. A result is computed in 64-bit floats. If all operands have 32-bit floats, it is
 // rounded to 32 bits.
 func (t *Linalg) Types(in []tensor.Type) []tensor.Type {
-	typ := in[0]
-	for _, x := range in[1:] {
-		typ = tensor.Promote(typ, x)
-	}
-	if typ.IsInt() {
+	typ := tensor.Common(in)
+	if typ.HoldsInts() {
 		typ = tensor.Float64
 	}
 	out := slices.Repeat([]tensor.Type{typ}, len(t.Out))
@@ -328,7 +325,7 @@ func (c *typeChecker) linalg(t *Linalg) error {
 			continue
 		case want == tensor.None:
 			c.first[name], c.types[name] = t.outAt[k], got
-		case want.IsInt() || got.IsComplex() && !want.IsComplex() || !c.given[name] && !exact:
+		case want.HoldsInts() || got.IsComplex() && !want.IsComplex() || !c.given[name] && !exact:
 			return c.f.Errorf(t.outAt[k], diag.LossyType,
 				"got values of type %s for %s, which has type %s; want a declaration with another type",
 				got, name, want)

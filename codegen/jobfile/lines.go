@@ -20,8 +20,8 @@ var blockKeywords = []string{"repeat", "if", "else", "proc"}
 // tabStop is the distance between the columns of tabs.
 const tabStop = 8
 
-// clean returns the text of a segment with spaces in place of comments. A quote that is not closed on its line
-// is an error, and so is a NUL character outside comments.
+// clean returns the text of a segment with spaces in place of comments. A quote that is not closed
+// on its line is an error, and so is a NUL character outside comments.
 func clean(f *File, s *segment) (string, error) {
 	out := []byte(f.text[s.Pos:s.End])
 	at := func(k int) notation.Span { return notation.Span{Pos: s.Pos + k, End: s.Pos + k + 1} }

@@ -204,7 +204,7 @@ func (p *parser) include(l line) ([]Item, error) {
 	return items, err
 }
 
-// within parses a segment with f. The parser then goes on where it was.
+// within parses a segment with f. The parser then continues at its former place.
 func (p *parser) within(s *segment, f func() error) error {
 	old := p.lines
 	p.lines = lineReader{f: p.f, at: s.Pos, limit: s.End}

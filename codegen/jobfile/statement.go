@@ -56,8 +56,8 @@ func (p *parser) statement(l line) (Item, error) {
 	return s, nil
 }
 
-// inProc records the lines of a statement, from a place up to the current one, in the procedure that is
-// being defined.
+// inProc records the lines of a statement, from a place up to the current one, in the procedure
+// that is being defined.
 func (p *parser) inProc(s *Statement, from int) {
 	if p.current == nil {
 		return

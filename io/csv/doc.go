@@ -11,9 +11,9 @@
 // weights, a weight. Entries without a value have the value 1.
 //
 // In each of these formats, columns may be separated by commas, semicolons, tabs, bars or white
-// space. The first line decides, unless coo.Options.Delimiter is set. A line that starts with '#' or '%' is
-// a comment. The first line is a header if none of its fields is a number. Numbers may be in
-// quotation marks.
+// space. The first line decides, unless coo.Options.Delimiter is set. A line that starts with '#'
+// or '%' is a comment. The first line is a header if none of its fields is a number. Numbers may be
+// in quotation marks.
 //
 // If the number of modes is unknown, the last column is the value. There are two exceptions: an
 // edge list has two modes, and two columns are an edge if no header says that the second is a value

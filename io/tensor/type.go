@@ -213,6 +213,14 @@ func Promote(a, b Type) Type {
 	return Complex128 // integers of 32 and more bits and float64 need 53-bit parts
 }
 
+// Common returns the smallest type that can hold every value of all given types (see Promote).
+func Common(types []Type) (t Type) {
+	for _, x := range types {
+		t = Promote(t, x)
+	}
+	return t
+}
+
 // promoteInts returns the smallest integer type that holds the values of two integer types, or
 // Float64 if there is none.
 func promoteInts(a, b Type) Type {

@@ -184,8 +184,9 @@ func (s *Source) window() int64 {
 	return min(max(limit/2, smallWindow), largeWindow)
 }
 
-// Plain returns the open file and its size if the content can be read at any offset and mapped:
-// a regular file that is neither compressed nor a tar archive. Otherwise f is nil. The Source still owns f.
+// Plain returns the open file and its size if the content can be read at any offset and mapped: a
+// regular file that is neither compressed nor a tar archive. Otherwise f is nil. The Source still
+// owns f.
 func (s *Source) Plain() (f *os.File, size int64) {
 	if s.file == nil || s.packed() {
 		return nil, 0
@@ -194,8 +195,8 @@ func (s *Source) Plain() (f *os.File, size int64) {
 }
 
 // Start returns the first n bytes of a pipe, a compressed file or a member of an archive, or fewer
-// if it has fewer. It returns nil for a plain file. A reader checks these bytes before it stores the
-// whole file, which a wrong file would not be worth.
+// if it has fewer. It returns nil for a plain file. A reader checks these bytes before it stores
+// the whole file, which a wrong file would not be worth.
 func (s *Source) Start(n int) ([]byte, error) {
 	if f, _ := s.Plain(); f != nil {
 		return nil, nil

@@ -13,8 +13,8 @@ var errDictionary = errors.New("the dictionary of a block is too large")
 
 // xzBlocks is a reader of an xz file. It passes all bytes on, except that it returns errDictionary
 // before a block whose decoder would need a dictionary of more than most bytes, and
-// io.ErrUnexpectedEOF if the file ends inside a stream. (The decoder takes some such ends for the end of the file.) It
-// does not look for other mistakes, because the decoder does.
+// io.ErrUnexpectedEOF if the file ends inside a stream. (The decoder takes some such ends for the
+// end of the file.) It does not look for other mistakes, because the decoder does.
 type xzBlocks struct {
 	in   *bufio.Reader
 	most int64

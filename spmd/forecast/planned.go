@@ -22,8 +22,8 @@ type Planned struct {
 	Version   string `json:"version"`
 	Statement string `json:"statement"`
 	Ranks     int    `json:"ranks"`
-	// Target names the target of the statement. TargetReason says why it was chosen. It is "" if Target
-	// is the value of --target.
+	// Target names the target of the statement. TargetReason says why it was chosen. It is "" if
+	// Target is the value of --target.
 	Target       string `json:"target"`
 	TargetReason string `json:"target_reason,omitempty"`
 	// sizes of the grid of ranks, which are numbered in row-major order; nil means one dimension

@@ -78,10 +78,7 @@ func (x *follower) linalg(t *jobfile.Linalg) error {
 	if err != nil {
 		return err
 	}
-	common := types[0]
-	for _, typ := range types[1:] {
-		common = tensor.Promote(common, typ)
-	}
+	common := tensor.Common(types)
 	for k, name := range t.In {
 		g := program.Whole(in[k], common, x.ranks)
 		x.move(t, name, forecast.Access{Operand: name, Blocks: g}, x.at.held[name],

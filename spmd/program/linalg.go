@@ -92,10 +92,7 @@ func (p *Program) Linalg(f Linalg) error {
 	if err != nil {
 		return err
 	}
-	common := types[0]
-	for _, t := range types[1:] {
-		common = tensor.Promote(common, t)
-	}
+	common := tensor.Common(types)
 	for k, name := range f.In {
 		own, err := p.atRoot(p.tensors[name], Whole(shapes[k], common, p.Ranks()))
 		if err != nil {
